@@ -1,0 +1,55 @@
+# The one door. Every target sets up .venv first (once), with only Python and pip on the machine.
+PYTHON ?= python3
+BIN := .venv/bin
+LAB := $(BIN)/counterfoil-lab
+MAKEFLAGS += --no-print-directory
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check bench nightly fix pins
+
+help:
+	@echo "make install   set up .venv from the hashed requirement files"
+	@echo "make demo      one agent, three accidents, with and without receipts (under a minute)"
+	@echo "make test      the whole test suite"
+	@echo "make check     lint, types, import direction, full coverage of domain and plans"
+	@echo "make bench     what a receipt costs on this machine"
+	@echo "make nightly   the full figures (long)"
+	@echo "make fix       let ruff repair and format what it can"
+	@echo "make pins      resolve the requirement files anew"
+
+install:
+	@PYTHON="$(PYTHON)" scripts/setup.sh
+
+demo: install
+	@$(LAB) demo
+
+test: install
+	@$(BIN)/pytest
+
+check: install
+	@mkdir -p .cache
+	@echo "ruff: lint and format"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@echo "mypy --strict src"
+	@$(BIN)/mypy --no-error-summary
+	@echo "import-linter: direction and purity"
+	@$(BIN)/lint-imports --no-cache > .cache/imports.txt || (cat .cache/imports.txt; exit 1)
+	@echo "coverage: every branch of domain and plans, by tests/unit and tests/property alone"
+	@$(BIN)/coverage run -m pytest tests/unit tests/property --quiet --no-header
+	@$(BIN)/coverage report
+	@echo "check: all good"
+
+bench: install
+	@$(LAB) bench --store sqlite
+
+nightly: install
+	@$(LAB) demo --json
+	@$(LAB) kill-loop --operations 200 --kills 30 --json
+	@$(LAB) bench --store sqlite --json
+
+fix: install
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+
+pins:
+	@PYTHON="$(PYTHON)" scripts/pins.sh

@@ -1,0 +1,47 @@
+"""The only module that knows every concrete class."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from counterfoil.runtime.ledger import Ledger
+from counterfoil.store.sqlite import SqliteStore
+
+
+def open_ledger(
+    path: str | os.PathLike[str],
+    *,
+    actor: str = "",
+    tenant: str = "default",
+    run: str = "",
+    conversation: str = "",
+    fingerprint_key: bytes | None = None,
+    worker: bool = False,
+) -> Ledger:
+    """Open a receipts file, made private where it is new, and return its ledger.
+
+    Args:
+        path: the SQLite file; its folder must exist.
+        actor: the accountable principal of calls made here; default: the operating system's user.
+        tenant: whose effects they are.
+        run: the current run's id, for actions with `occurrence="run"`.
+        conversation: the current conversation's id, likewise.
+        fingerprint_key: keys the fingerprints (HMAC) where payload values could be guessed.
+        worker: recover and reconcile in a thread of this process.
+
+    Raises:
+        StoreUnsafe: the file cannot be trusted with receipts; nothing is ever sent from it.
+        StoreTooNew: newer code wrote it.
+    """
+    scopes = {name: value for name, value in (("run", run), ("conversation", conversation)) if value}
+    store = SqliteStore(path)
+    ledger = Ledger(store, actor=actor, tenant=tenant, scopes=scopes, fingerprint_key=fingerprint_key)
+    if worker:
+        from counterfoil.runtime.worker import Worker
+
+        stop = threading.Event()
+        thread = threading.Thread(target=Worker(ledger).run, args=(stop,), name="counterfoil-worker", daemon=True)
+        ledger.on_close(stop.set, thread.join)
+        thread.start()
+    return ledger

@@ -1,0 +1,7 @@
+"""The catalogue: what providers document for one action each, as checked data."""
+
+from __future__ import annotations
+
+from counterfoil.contracts.loader import load, names, schema
+
+__all__ = ["load", "names", "schema"]

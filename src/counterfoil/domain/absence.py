@@ -1,0 +1,86 @@
+"""The absence calculator: when "not found" is evidence, and what is missing while it is not."""
+
+from __future__ import annotations
+
+import msgspec
+
+from counterfoil.domain.contract import By, Consistency, Look
+from counterfoil.domain.reading import Reading, ReadingKind
+
+
+class Absence(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict on one negative look, with every condition that fails."""
+
+    proven: bool
+    missing: tuple[str, ...] = ()
+    earliest: float | None = None
+    """Seconds since the epoch after which a look like this one may count; None: never, as things are."""
+
+
+BY_ID = "an id that is known only after success proves nothing when it is not found"
+NOT_ABSENT = "the look did not say that nothing is there"
+NOT_AUTHORITATIVE = "the contract does not call this look authoritative"
+NOT_STRONG = "the contract does not call this look strongly consistent, so a late write may still be hidden from it"
+LAG_UNKNOWN = "the contract does not say how far this look lags behind"
+NOT_NEVER = "the contract does not say that absence here means it never happened"
+NO_DELIVERY = "no longest_delivery is assumed, so the request may still arrive"
+NO_POSITIVE = "no known item was found in the same look (positive control)"
+NO_NEGATIVE = "a random reference was not shown to be missing in the same look (negative control)"
+NOT_QUIESCED = "a worker of an earlier attempt may still write"
+TOO_EARLY = "the look was made before the last moment at which the request could take effect and show"
+
+
+def absence(
+    *,
+    look: Look,
+    reading: Reading,
+    looked_at: float,
+    deadline: float,
+    longest_delivery: float | None,
+    quiesced: bool,
+) -> Absence:
+    """Say whether this look proves that the effect never took place.
+
+    Args:
+        look: the contract's clause.
+        reading: what the look said.
+        looked_at: seconds since the epoch, by the store's clock, read before the look was made.
+        deadline: seconds since the epoch after which no sender of this operation writes: the latest of all attempts.
+        longest_delivery: seconds within which the provider applies or drops what it was sent, as the
+            deployment assumes it; None where nobody does.
+        quiesced: every attempt's worker reported back or is proven dead.
+    """
+    never = _never(look)
+    earliest = _earliest(look, deadline, longest_delivery)
+    missing = list(never)
+    if reading.kind is not ReadingKind.ABSENT:
+        missing.append(NOT_ABSENT)
+    if not reading.positive_control:
+        missing.append(NO_POSITIVE)
+    if not reading.negative_control:
+        missing.append(NO_NEGATIVE)
+    if longest_delivery is None:
+        missing.append(NO_DELIVERY)
+    if not quiesced:
+        missing.append(NOT_QUIESCED)
+    if earliest is not None and looked_at <= earliest:
+        missing.append(TOO_EARLY)
+    return Absence(proven=not missing, missing=tuple(missing), earliest=None if never else earliest)
+
+
+def _never(look: Look) -> tuple[str, ...]:
+    """The conditions no waiting can mend."""
+    failed = {
+        BY_ID: look.by is By.ID,
+        NOT_AUTHORITATIVE: look.authoritative is not True,
+        NOT_STRONG: look.consistency is not Consistency.STRONG,
+        LAG_UNKNOWN: look.lag_seconds == "unknown",
+        NOT_NEVER: look.absence_means != "never_happened",
+    }
+    return tuple(sentence for sentence, fails in failed.items() if fails)
+
+
+def _earliest(look: Look, deadline: float, longest_delivery: float | None) -> float | None:
+    if longest_delivery is None or look.lag_seconds == "unknown":
+        return None
+    return deadline + longest_delivery + look.lag_seconds

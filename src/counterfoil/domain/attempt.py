@@ -1,0 +1,179 @@
+"""One numbered dispatch of an operation, and how evidence moves it.
+
+Outcome is a fold over the evidence of all attempts: nothing here reads a clock, and nothing a timer,
+a budget or a cancellation does can change what `settle` computed.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.words import AttemptClass, Coverage, Discrepancy, Dispatch, Finding, Outcome, Source
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known of one try: `finding` is None while nobody has reported back."""
+
+    number: int
+    """1-based, dense."""
+    token: str
+    """Proof that a writer still speaks for this attempt; never goes back."""
+    attempt_class: AttemptClass = AttemptClass.FIRST
+    started_at: float = 0.0
+    """Seconds since the epoch, by the store's clock inside the claim; filled in from the claim's event."""
+    send_seconds: float = 0.0
+    """How long after its claim the sender may still write."""
+    worker: str = ""
+    """The registered process that claimed it."""
+    finding: Finding | None = None
+    quiesced: bool = False
+    """Its worker reported back or is proven dead: it cannot write any more."""
+    external_id: str = ""
+
+    @property
+    def deadline(self) -> float:
+        """Seconds since the epoch after which the sender must not write."""
+        return self.started_at + self.send_seconds
+
+    @property
+    def open(self) -> bool:
+        """It may have left and nothing settled it: this is one unit of exposure."""
+        return self.finding is None or self.finding is Finding.UNKNOWN
+
+
+NO_EFFECT = frozenset({Finding.NOT_SENT, Finding.REJECTED, Finding.ABSENT})
+"""Findings that say: this attempt did nothing."""
+
+
+class Fold(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns that follow from all attempts together."""
+
+    dispatch: Dispatch
+    outcome: Outcome
+    exposure: int
+    unresolved: bool
+
+
+def settle(attempts: tuple[Attempt, ...], evidence: Evidence) -> tuple[tuple[Attempt, ...], bool]:
+    """Return the attempts after one more piece of evidence, and whether it contradicts an earlier one.
+
+    Positive proof is never lowered; a rejection of one attempt never touches another (invariant 6).
+    """
+    covered = _covered(attempts, evidence)
+    contradicts = False
+    moved: list[Attempt] = []
+    for attempt in attempts:
+        if attempt.number not in covered:
+            moved.append(attempt)
+            continue
+        finding, conflict = _move(attempt, evidence)
+        contradicts = contradicts or conflict
+        moved.append(
+            msgspec.structs.replace(
+                attempt,
+                finding=finding,
+                quiesced=attempt.quiesced or evidence.quiesced,
+                external_id=attempt.external_id or (evidence.external_id if finding is evidence.finding else ""),
+            )
+        )
+    return tuple(moved), contradicts
+
+
+def _covered(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozenset[int]:
+    match evidence.coverage:
+        case Coverage.ATTEMPT:
+            return frozenset({evidence.attempt})
+        case Coverage.PROVIDER_KEY:
+            # Every attempt of an operation carries the same provider key (I9): one effect settles them all.
+            return frozenset(a.number for a in attempts)
+        case Coverage.OPERATION:
+            return _covered_by_operation(attempts, evidence)
+        case _ as never:
+            assert_never(never)
+
+
+def _covered_by_operation(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozenset[int]:
+    """One effect that is found explains one attempt; a proof that nothing happened speaks for all."""
+    if evidence.finding in (Finding.SUCCEEDED, Finding.ACCEPTED):
+        proven = [a.number for a in attempts if a.finding is Finding.SUCCEEDED]
+        waiting = [a.number for a in attempts if a.open or a.finding is Finding.ACCEPTED]
+        return frozenset((proven or waiting or [attempts[-1].number])[:1])
+    return frozenset(a.number for a in attempts)
+
+
+def _move(attempt: Attempt, evidence: Evidence) -> tuple[Finding | None, bool]:
+    """The attempt's next finding, and whether the two contradict each other."""
+    old, new = attempt.finding, evidence.finding
+    if new is Finding.UNKNOWN:
+        # A look that found nothing out says nothing of a sender that has not reported back.
+        reported = evidence.source is not Source.LOOK
+        return (old or Finding.UNKNOWN) if reported else old, False
+    if old is None or old is Finding.UNKNOWN or old is new:
+        return new, _other_object(attempt, evidence)
+    match old, new:
+        case (Finding.ACCEPTED, Finding.SUCCEEDED | Finding.REJECTED):
+            return new, False
+        case (Finding.SUCCEEDED, Finding.ACCEPTED):
+            return old, False
+        case (_, Finding.SUCCEEDED | Finding.ACCEPTED):
+            return new, True  # nothing was said to have happened, and yet it did
+        case (Finding.SUCCEEDED | Finding.ACCEPTED, _):
+            return old, True  # proof stays; what denies it opens a discrepancy
+        case _:
+            return old, False  # two ways of saying that nothing happened
+
+
+def _other_object(attempt: Attempt, evidence: Evidence) -> bool:
+    """Two different provider objects answer for one attempt: one of them nobody asked for."""
+    return bool(
+        attempt.finding is Finding.SUCCEEDED
+        and attempt.external_id
+        and evidence.external_id
+        and attempt.external_id != evidence.external_id
+    )
+
+
+def fold(attempts: tuple[Attempt, ...], discrepancy: Discrepancy, *, follows: bool) -> Fold:
+    """Compute dispatch, outcome, exposure and whether the operation is unresolved.
+
+    Args:
+        attempts: every attempt there was, in order.
+        discrepancy: whether evidence contradicts evidence.
+        follows: the contract names a later terminal observation, so `accepted` is not the end.
+    """
+    findings = {a.finding for a in attempts}
+    outcome = _outcome(findings, discrepancy)
+    exposure = sum(1 for a in attempts if a.open)
+    pending = follows and outcome is Outcome.ACCEPTED
+    return Fold(
+        dispatch=_dispatch(attempts),
+        outcome=outcome,
+        exposure=exposure,
+        unresolved=exposure > 0 or pending or discrepancy is Discrepancy.OPEN,
+    )
+
+
+def _outcome(findings: set[Finding | None], discrepancy: Discrepancy) -> Outcome:
+    if Finding.SUCCEEDED in findings:
+        return Outcome.SUCCEEDED
+    if Finding.UNKNOWN in findings or discrepancy is Discrepancy.OPEN:
+        return Outcome.UNKNOWN
+    if None in findings:
+        return Outcome.UNOBSERVED
+    if Finding.ACCEPTED in findings:
+        return Outcome.ACCEPTED
+    if Finding.REJECTED in findings or Finding.ABSENT in findings:
+        return Outcome.REJECTED
+    return Outcome.UNOBSERVED
+
+
+def _dispatch(attempts: tuple[Attempt, ...]) -> Dispatch:
+    left = [a for a in attempts if a.finding is not Finding.NOT_SENT]
+    if not left:
+        return Dispatch.NOT_STARTED
+    if all(a.quiesced or not a.open for a in left):
+        return Dispatch.COMPLETED
+    return Dispatch.STARTED

@@ -1,0 +1,302 @@
+"""Contracts: what a provider documents for one action, as data.
+
+`unknown` may stand wherever a provider's documentation may be silent, and always means the cautious thing.
+Every clause names the source it rests on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import msgspec
+
+from counterfoil.domain.template import LookTemplate, Pointer, RequestTemplate
+from counterfoil.domain.words import Coverage
+
+Unknown = Literal["unknown"]
+Tri = bool | Unknown
+Seconds = Annotated[float, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1000)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+Scalar = str | int | float | bool | None
+Status = Annotated[str, msgspec.Meta(pattern=r"^[1-5]([0-9][0-9]|xx)$")]
+OneStatus = Annotated[str, msgspec.Meta(pattern=r"^[1-5][0-9][0-9]$")]
+SourceName = Annotated[str, msgspec.Meta(min_length=1)]
+Carrier = Annotated[
+    str, msgspec.Meta(pattern=r"^(header:[A-Za-z0-9!#$%&'*+.^_`|~-]+|body:/.+|query:.+|path|none|unknown)$")
+]
+Place = Annotated[str, msgspec.Meta(pattern=r"^(header:[a-z0-9!#$%&'*+.^_`|~-]+|(/([^/~]|~[01])*)*)$")]
+"""A header of the answer or a pointer into its JSON body; empty where there is none."""
+NamePlace = Annotated[str, msgspec.Meta(pattern=r"^(reference|header:[a-z0-9!#$%&'*+.^_`|~-]+|(/([^/~]|~[01])*)*)$")]
+AccountPlace = Annotated[
+    str, msgspec.Meta(pattern=r"^(scope|unknown|header:[a-z0-9!#$%&'*+.^_`|~-]+|(/([^/~]|~[01])*)+)$")
+]
+ReferencePlace = Annotated[str, msgspec.Meta(pattern=r"^(path|unknown|(/([^/~]|~[01])*)+)$")]
+CompletePlace = Annotated[str, msgspec.Meta(pattern=r"^(unknown|(/([^/~]|~[01])*)+)$")]
+OwnReference = Annotated[str, msgspec.Meta(pattern=r"^(provider_key|payload(/([^/~]|~[01])*)+)$")]
+SecretPointer = Annotated[str, msgspec.Meta(pattern=r"^/headers/[a-z0-9!#$%&'*+.^_`|~-]+$")]
+
+
+class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One statement about the provider, resting on one of the contract's sources."""
+
+    source: SourceName
+
+
+class Confidence(StrEnum):
+    """How well a source establishes what it is cited for."""
+
+    DOCUMENTED = "documented"
+    SOURCE_CODE = "source_code"
+    MEASURED = "measured"
+    INFERRED = "inferred"
+    UNKNOWN = "unknown"
+
+
+class Citation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a clause comes from, and what it says in our own words."""
+
+    says: Annotated[str, msgspec.Meta(min_length=1)]
+    confidence: Confidence
+    url: str = ""
+    document: str = ""
+
+
+class ProtectionKind(StrEnum):
+    """What keeps the provider from doing the same thing twice."""
+
+    IDEMPOTENCY_KEY = "idempotency_key"
+    NATURAL_KEY = "natural_key"
+    CLIENT_REFERENCE = "client_reference"
+    """Carried and searchable, but a second send is a second effect."""
+    CONDITIONAL_WRITE = "conditional_write"
+    DEDUP_WINDOW = "dedup_window"
+    NONE = "none"
+    UNKNOWN = "unknown"
+
+
+class RetentionFrom(StrEnum):
+    """The moment from which the provider counts a key's retention."""
+
+    FIRST_RECEIPT = "first_receipt"
+    COMPLETION = "completion"
+    UNKNOWN = "unknown"
+
+
+class Protection(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The key: where it stands, what it is unique within, how long it protects."""
+
+    kind: ProtectionKind
+    carrier: Carrier = "unknown"
+    format: Literal["opaque", "uuid", "unknown"] = "unknown"
+    length_max: Annotated[int, msgspec.Meta(ge=1)] | Unknown = "unknown"
+    scope: str = "unknown"
+    """What the key is unique within, in the provider's words: `account`, `collection`, `endpoint`."""
+    retention_seconds: Positive | Literal["never_expires", "unknown"] = "unknown"
+    retention_from: RetentionFrom = RetentionFrom.UNKNOWN
+    compared: tuple[Pointer, ...] | Literal["everything", "nothing", "unknown"] = "unknown"
+    """Which fields of a repeat the provider compares with the first request."""
+
+
+class Repeat(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the same key does when it comes again."""
+
+    same_payload: Literal["replays_answer", "returns_current", "refused", "overwrites", "second_effect", "unknown"] = (
+        "unknown"
+    )
+    other_payload: Literal["refused", "replays_answer", "overwrites", "second_effect", "unknown"] = "unknown"
+    in_flight: Literal["refused", "waits", "second_effect", "unknown"] = "unknown"
+    errors_replayed: Tri = "unknown"
+
+    @property
+    def safe(self) -> bool:
+        """Documented to cause no second effect, even beside a first request that is still in flight."""
+        return self.same_payload in {"replays_answer", "returns_current", "refused"} and self.in_flight in {
+            "refused",
+            "waits",
+        }
+
+
+class Means(StrEnum):
+    """What an answer says beyond its finding, which stays unknown."""
+
+    FIRST_LANDED = "first_landed"
+    """Somebody's write under this key landed: look and compare."""
+    KEY_CONFLICT = "key_conflict"
+    """The key is bound to another payload: an earlier request with it exists."""
+    IN_FLIGHT = "in_flight"
+    """The first request with this key is still running."""
+
+
+class AnswerRule(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One class of answers; the first rule that matches judges, and no match is unknown."""
+
+    status: Annotated[tuple[Status, ...], msgspec.Meta(min_length=1)]
+    finding: Literal["succeeded", "accepted", "rejected", "not_sent", "unknown"]
+    where: dict[Pointer, Scalar] = {}
+    """Exact values, by type, that the JSON body must hold."""
+    content: Literal["json", "any"] = "any"
+    coverage: Coverage = Coverage.ATTEMPT
+    external_id: Place = ""
+    effect: str = ""
+    """Another effect than the action's, e.g. `accepted by PROVIDER`."""
+    means: Means | None = None
+    retry_after: bool = False
+    """The answer's Retry-After header is the provider's word on when to ask again."""
+
+
+class By(StrEnum):
+    """What a look searches by."""
+
+    KEY = "key"
+    CLIENT_REFERENCE = "client_reference"
+    ID = "id"
+    LIST = "list"
+
+
+class Consistency(StrEnum):
+    """Whether a read shows every write that was answered before it."""
+
+    STRONG = "strong"
+    EVENTUAL = "eventual"
+    UNKNOWN = "unknown"
+
+
+class TextCompare(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Compare named properties of a text with those of the payload's text."""
+
+    format: Literal["icalendar"]
+    payload: Pointer
+    """Where the payload holds the text that was sent."""
+    properties: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What must agree before something found is ours: never one weak field alone."""
+
+    account: AccountPlace = "unknown"
+    """`scope` where path and credential can show nothing of another account."""
+    reference: ReferencePlace = "unknown"
+    """`path` where the URL itself is the reference."""
+    state: dict[Pointer, tuple[Scalar, ...]] = {}
+    material: dict[Pointer, Pointer] = {}
+    """Payload pointer to item pointer; both must hold the same value."""
+    text: TextCompare | None = None
+
+
+class Controls(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a look proves that it finds what exists and does not find what cannot exist.
+
+    `inline`: the look's own request names the control references too; a template: a second read with
+    the same credentials.
+    """
+
+    positive: Literal["inline", "none"] | LookTemplate = "none"
+    negative: Literal["inline", "none"] | LookTemplate = "none"
+    known: str = ""
+    """A reference the provider promises to find; a deployment may name its own."""
+
+
+class Look(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One way of reading whether the effect took place."""
+
+    by: By
+    request: LookTemplate
+    match: Match
+    controls: Controls = Controls()
+    consistency: Consistency = Consistency.UNKNOWN
+    lag_seconds: Seconds | Unknown = "unknown"
+    complete: bool | CompletePlace = "unknown"
+    """True: the answer is always complete; a pointer: it says so itself, by `true`."""
+    authoritative: Tri = "unknown"
+    absence_means: Literal["never_happened", "not_now", "unknown"] = "unknown"
+    found_status: Annotated[tuple[OneStatus, ...], msgspec.Meta(min_length=1)] = ("200",)
+    absent_status: tuple[OneStatus, ...] = ()
+    items: Pointer = ""
+    """Where the list of items stands; empty: the whole body is the one item."""
+    external_id: NamePlace = ""
+    """The provider's name for an item: a pointer into it, a header of the answer, or our own reference."""
+    result: dict[str, Pointer] = {}
+    """What a replay returns, read from the item; empty: the contract's own pointers."""
+
+
+class Fence(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A write whose only effect is to make the original impossible."""
+
+    request: RequestTemplate
+    won: Annotated[tuple[OneStatus, ...], msgspec.Meta(min_length=1)]
+    lost: Annotated[tuple[OneStatus, ...], msgspec.Meta(min_length=1)]
+
+
+class Terminal(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A later observation that ends `accepted`."""
+
+    state: Annotated[dict[Pointer, tuple[Scalar, ...]], msgspec.Meta(min_length=1)]
+    finding: Literal["succeeded", "rejected"]
+
+
+class ReadBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many looks, how soon and how far apart; counted durably before each."""
+
+    looks_max: Count = 0
+    first_after_seconds: Seconds = 1.0
+    spacing_seconds: Positive = 5.0
+    jitter: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.2
+    """The share of the spacing by which each wait may be longer."""
+
+
+class AutomaticAttempts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many further attempts a worker may make on its own, by basis."""
+
+    same_key_replay: Count = 0
+    absence_proven: Count = 0
+
+
+class Contract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything the ledger may conclude about one provider action, and from what."""
+
+    id: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)+$")]
+    version: Annotated[int, msgspec.Meta(ge=1)]
+    provider: str
+    effect: str
+    """What comes to be, for people."""
+    sources: dict[str, Citation]
+    protection: Protection
+    repeat: Repeat
+    request: RequestTemplate | None = None
+    """None where the write is a function."""
+    secrets: tuple[SecretPointer, ...] = ()
+    """Headers that carry credentials, in sends and looks alike."""
+    reference: OwnReference = "provider_key"
+    """What the provider knows the effect by: the ledger's own key or a field of the payload."""
+    answers: tuple[AnswerRule, ...] = ()
+    result: dict[str, Pointer] = {}
+    """What a replay returns, read from the answer's body; empty: the body itself where it is small."""
+    looks: tuple[Look, ...] = ()
+    fences: tuple[Fence, ...] = ()
+    terminal: tuple[Terminal, ...] = ()
+    reconcile: Literal["allowed", "forbidden"] = "forbidden"
+    automatic_attempts: AutomaticAttempts = AutomaticAttempts()
+    one_shot: bool = False
+    read_budget: ReadBudget = ReadBudget()
+    send_deadline_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 30.0
+    compensation: str = "unknown"
+    """How a person undoes the effect; never done by the ledger."""
+
+    @property
+    def follows(self) -> bool:
+        """A later terminal observation is named, so `accepted` is not the end."""
+        return bool(self.terminal)
+
+
+KEYED = frozenset({ProtectionKind.IDEMPOTENCY_KEY, ProtectionKind.NATURAL_KEY, ProtectionKind.CONDITIONAL_WRITE})
+"""Protections under which the same request, sent again, is meant to have no second effect."""
+
+_canonical = msgspec.json.Encoder(order="sorted")
+
+
+def digest(contract: Contract) -> str:
+    """Name this very contract: what receipts pin, so that any change asks for a new approval."""
+    return "ct1:" + hashlib.sha256(_canonical.encode(contract)).hexdigest()

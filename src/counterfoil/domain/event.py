@@ -1,0 +1,144 @@
+"""The append-only history of an operation: one event per commit, hash-chained."""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from counterfoil.domain.attempt import Attempt, settle
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.operation import Operation
+from counterfoil.domain.words import Discrepancy
+
+SEQ_MAX = 32_767
+"""15 bits of the event's row number; an operation that needs more is broken, not busy."""
+
+
+class EventKind(StrEnum):
+    """What one event records."""
+
+    BEGUN = "begun"
+    """Intent, permission, contract and claim of an attempt: nothing has left yet."""
+    HELD = "held"
+    """Proposed while another operation of the same effect is unresolved."""
+    OBSERVED = "observed"
+    """One piece of evidence."""
+    LOOKING = "looking"
+    """A read was paid from the budget and is about to be made."""
+    DECIDED = "decided"
+    """A person's or a rule's decision."""
+    REPEATED = "repeated"
+    """The same call with other immaterial values: recorded, never sent."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the history; `record` is hashed, `body` is not and may be erased."""
+
+    n: int
+    seq: int
+    kind: EventKind
+    at: float
+    record: bytes
+    """Canonical JSON of a `Begun`, an `Evidence`, ... ; holds only digests of what may be erased."""
+    body: bytes | None
+    hash: bytes
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a claim records before anything leaves."""
+
+    attempt: Attempt
+    provider_key: str
+    contract: str
+    """Digest of the contract the receipt stands on."""
+    contract_id: str
+    code: str = ""
+    """Digest of the action's own code, where there is code."""
+    destination: str = ""
+    payload_digest: str = ""
+    """SHA-256 over salt and payload; both stand in the body. Empty for attempts after the first."""
+    basis: str = ""
+    """For attempts after the first: the retry decision's basis."""
+    because: tuple[str, ...] = ()
+    by: str = ""
+    key_scope: str = ""
+    key_valid_seconds: float | None = None
+    """How long after the claim the provider surely remembers the key; None where it is unknown or never forgets."""
+    assumptions: dict[str, Any] = {}
+    """Named assumptions the receipt rests on."""
+    follows: bool = False
+    """The contract names a later terminal observation."""
+    mentioned: dict[str, Any] = {}
+    """A model's own key or a framework's call id: evidence, never the key."""
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who decided what, on which ground, seeing which version."""
+
+    decision: str
+    by: str
+    reason: str = ""
+    seen_seq: int = 0
+    facts: dict[str, Any] = {}
+
+
+class Noted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The record of an event that says little: which look, which hold, which repetition."""
+
+    note: str
+    facts: dict[str, Any] = {}
+
+
+def chain(previous: bytes, operation: str, seq: int, kind: str, at: float, record: bytes) -> bytes:
+    """Hash one event onto its operation's chain: an edit without recomputation is found by `verify`."""
+    head = f"cf-event-1\n{operation}\n{seq}\n{kind}\n{at!r}\n".encode()
+    return hashlib.sha256(previous + head + record).digest()
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """One operation with all its events: what every decision is made from."""
+
+    operation: Operation
+    events: tuple[Event, ...]
+
+    @property
+    def head(self) -> bytes:
+        """The hash of the last event."""
+        return self.events[-1].hash if self.events else b""
+
+
+_begun = msgspec.json.Decoder(Begun)
+_evidence = msgspec.json.Decoder(Evidence)
+encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def begun_of(event: Event) -> Begun:
+    """Read a `begun` event's record."""
+    return _begun.decode(event.record)
+
+
+def evidence_of(event: Event) -> Evidence:
+    """Read an `observed` event's record; what it returns to callers stands in the body."""
+    return _evidence.decode(event.record)
+
+
+def attempts_of(events: tuple[Event, ...]) -> tuple[tuple[Attempt, ...], Discrepancy]:
+    """Fold the history into its attempts, and whether evidence contradicts evidence."""
+    attempts: tuple[Attempt, ...] = ()
+    discrepancy = Discrepancy.NONE
+    for event in events:
+        if event.kind is EventKind.BEGUN:
+            claimed = msgspec.structs.replace(begun_of(event).attempt, started_at=event.at)
+            attempts = (*attempts, claimed)
+        elif event.kind is EventKind.OBSERVED and attempts:
+            attempts, contradicts = settle(attempts, evidence_of(event))
+            discrepancy = Discrepancy.OPEN if contradicts else discrepancy
+    return attempts, discrepancy
+
+
+def first_begun(events: tuple[Event, ...]) -> Begun | None:
+    """The claim of the first attempt, or None while nothing was claimed."""
+    return next((begun_of(e) for e in events if e.kind is EventKind.BEGUN), None)

@@ -1,0 +1,37 @@
+"""Evidence: one observation, kept for ever, and which attempts it speaks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from counterfoil.domain.words import Coverage, Finding, Source
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was observed, what it says, and the rule by which it says so."""
+
+    source: Source
+    finding: Finding
+    attempt: int
+    """The attempt whose send or look produced it (1-based)."""
+    coverage: Coverage = Coverage.ATTEMPT
+    quiesced: bool = False
+    """The attempt's worker reported back or is proven dead: it cannot write any more."""
+    rule: str = ""
+    """The contract clause or house rule that judged it, e.g. `answers[2]` or `looks[0].found`."""
+    reason: str = ""
+    """A fixed word for silence or inconclusiveness; never free text from outside."""
+    effect: str = ""
+    """The name of the effect it proves, as the action declares it."""
+    contradicts: bool = False
+    """It cannot stand beside the intent whatever the attempts say: two objects with one reference."""
+    external_id: str = ""
+    """The provider's own name for what came to be."""
+    result: Any = None
+    """What a replay returns: JSON, at most RESULT_BYTES_MAX. Stored in the body, never in the hashed record."""
+    facts: dict[str, Any] = {}
+    """Fields that were compared or observed, by name: the material of a reconstruction. Stored in the body too."""
+    body_digest: str = ""
+    """The salted digest of the body that holds result and facts; filled in when it is recorded."""

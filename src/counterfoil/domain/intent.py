@@ -1,0 +1,59 @@
+"""What was asked: one occurrence of one action with its frozen payload."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+_encode = msgspec.json.Encoder().encode
+
+_EFFECT_HEX = 40
+"""160 bits: a collision would only hold an operation back, never send one twice."""
+
+
+class Siblings(StrEnum):
+    """Whether equal effects under other keys may run while one is unresolved."""
+
+    HELD = "held"
+    INDEPENDENT = "independent"
+
+
+class Occurrence(StrEnum):
+    """Within what an equal intent without a key counts as the same occurrence."""
+
+    RUN = "run"
+    CONVERSATION = "conversation"
+    DAY = "day"
+    ONCE = "once"
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked; `payload` is canonical and is what will be sent."""
+
+    tenant: str
+    actor: str
+    """The accountable principal, never a run or an agent instance."""
+    action: str
+    account: str
+    destination: str
+    key: str
+    payload: bytes
+    fingerprint: str
+    effect: str
+    """The effect identity: what must not happen twice while unresolved."""
+
+
+def effect_identity(tenant: str, account: str, effect: str, parts: Sequence[str]) -> str:
+    """Name what must not happen twice, whoever asks and by whatever route.
+
+    Args:
+        tenant: whose effect it is.
+        account: where it lands.
+        effect: the name shared by all actions that cause it.
+        parts: the declared pointers' canonical values, or the fingerprint; the key too for independent siblings.
+    """
+    # A JSON list, not a joined string: ("a", "b") and ("a,b",) stay apart whatever the parts contain.
+    return "ef1:" + hashlib.sha256(_encode((tenant, account, effect, *parts))).hexdigest()[:_EFFECT_HEX]

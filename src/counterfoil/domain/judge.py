@@ -1,0 +1,144 @@
+"""The judge: a contract and an answer make evidence; nothing else is asked.
+
+An answer that no rule names is unknown. So is every silence, unless provably not one byte left.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from counterfoil.domain import body, reply
+from counterfoil.domain.answer import Answer, Refused, Replied, Returned, Silent
+from counterfoil.domain.contract import AnswerRule, Contract
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.words import Finding, Source
+
+REFUSAL_CHARS_MAX = 200
+"""A function's own sentence for a person; longer ones are cut."""
+
+
+def judge(contract: Contract, answer: Answer, attempt: int, effect: str) -> Evidence:
+    """Say what one answer to a send proves: the attempt's worker has reported back, so it is quiesced.
+
+    Args:
+        contract: whose rules judge; the first that matches wins, and none is unknown.
+        answer: what the wire, or the guarded function, said.
+        attempt: the attempt that was answered (1-based).
+        effect: the action's name for what it does.
+    """
+    match answer:
+        case Silent():
+            finding = Finding.UNKNOWN if answer.may_have_left else Finding.NOT_SENT
+            return Evidence(
+                source=Source.TRANSPORT, finding=finding, attempt=attempt, quiesced=True, reason=answer.reason
+            )
+        case Replied():
+            return _of_reply(contract, answer, attempt, effect)
+        case Returned():
+            return _of_return(contract, answer, attempt, effect)
+        case Refused():
+            return Evidence(
+                source=Source.ANSWER,
+                finding=Finding.REJECTED,
+                attempt=attempt,
+                quiesced=True,
+                rule="function.refused",
+                reason="refused",
+                facts={"refusal": answer.reason[:REFUSAL_CHARS_MAX]},
+            )
+        case _ as never:
+            assert_never(never)
+
+
+def _of_return(contract: Contract, answer: Returned, attempt: int, effect: str) -> Evidence:
+    parsed = reply.plain(answer.value)
+    result = reply.result_of(contract.result, parsed.value)
+    facts = {} if parsed.ok and (result is not None or parsed.value is None) else {"result": "not_kept"}
+    return Evidence(
+        source=Source.ANSWER,
+        finding=Finding.SUCCEEDED,
+        attempt=attempt,
+        quiesced=True,
+        rule="function.returned",
+        effect=effect,
+        result=result,
+        facts=facts,
+    )
+
+
+def _of_reply(contract: Contract, answer: Replied, attempt: int, effect: str) -> Evidence:
+    if not answer.complete:
+        return _of_cut(contract, answer, attempt, effect)
+    parsed = body.parse(answer.body)
+    for index, rule in enumerate(contract.answers):
+        if _holds(rule, answer, parsed):
+            return _by_rule(contract, index, answer, parsed, attempt=attempt, effect=effect)
+    return _unknown(answer, attempt, reason="no_rule")
+
+
+def _holds(rule: AnswerRule, answer: Replied, parsed: body.Parsed) -> bool:
+    if not reply.matches(answer.status, rule.status):
+        return False
+    if (rule.content == "json" or rule.where) and not parsed.ok:
+        return False
+    return all(body.same(body.at(parsed.value, where), value) for where, value in rule.where.items())
+
+
+def _by_rule(
+    contract: Contract, index: int, answer: Replied, parsed: body.Parsed, *, attempt: int, effect: str
+) -> Evidence:
+    rule = contract.answers[index]
+    finding = Finding(rule.finding)
+    happened = finding in (Finding.SUCCEEDED, Finding.ACCEPTED)
+    return Evidence(
+        source=Source.ANSWER,
+        finding=finding,
+        attempt=attempt,
+        coverage=rule.coverage,
+        quiesced=True,
+        rule=f"answers[{index}]",
+        reason=rule.means or "",
+        effect=(rule.effect or effect) if happened else "",
+        external_id=reply.name_at(answer, parsed.value, rule.external_id),
+        result=reply.result_of(contract.result, parsed.value) if happened and parsed.ok else None,
+        facts=_facts(answer, retry_after=rule.retry_after),
+    )
+
+
+def _of_cut(contract: Contract, answer: Replied, attempt: int, effect: str) -> Evidence:
+    """A status line whose body is lost is accepted at most, and only where no look could tell more."""
+    rules = [r for r in contract.answers if reply.matches(answer.status, r.status)]
+    positive = [r for r in rules if r.finding in {"succeeded", "accepted"} and not r.where]
+    if not rules or positive != rules or not reply.matches(answer.status, ("2xx",)) or contract.looks:
+        return _unknown(answer, attempt, reason="answer_cut")
+    return Evidence(
+        source=Source.ANSWER,
+        finding=Finding.ACCEPTED,
+        attempt=attempt,
+        quiesced=True,
+        rule=f"answers[{contract.answers.index(rules[0])}]",
+        reason="answer_cut",
+        effect=rules[0].effect or effect,
+        facts=_facts(answer, retry_after=False),
+    )
+
+
+def _unknown(answer: Replied, attempt: int, *, reason: str) -> Evidence:
+    return Evidence(
+        source=Source.ANSWER,
+        finding=Finding.UNKNOWN,
+        attempt=attempt,
+        quiesced=True,
+        reason=reason,
+        facts=_facts(answer, retry_after=True),
+    )
+
+
+def _facts(answer: Replied, *, retry_after: bool) -> dict[str, object]:
+    facts: dict[str, object] = {"status": answer.status}
+    if not answer.complete:
+        facts["cut"] = answer.reason
+    wait = reply.retry_after_seconds(answer) if retry_after else None
+    if wait is not None:
+        facts["retry_after_seconds"] = wait
+    return facts

@@ -1,0 +1,57 @@
+"""The derived names: lifecycle for people and agents, and what may be done next. Nothing here is stored."""
+
+from __future__ import annotations
+
+from counterfoil.domain.operation import Operation
+from counterfoil.domain.schedule import REVIEW
+from counterfoil.domain.words import Dispatch, Lifecycle, Outcome
+
+
+def outcome_now(operation: Operation, now: float, *, alive: bool) -> Outcome:
+    """The outcome as it reads at `now`: started, unobserved and not provably in hand is already unknown.
+
+    Args:
+        operation: the stored projection.
+        now: seconds since the epoch, by the store's clock.
+        alive: its worker's lock is provably held.
+    """
+    if operation.dispatch is Dispatch.STARTED and operation.outcome is Outcome.UNOBSERVED:
+        return Outcome.UNOBSERVED if alive and now <= operation.deadline else Outcome.UNKNOWN
+    return operation.outcome
+
+
+def lifecycle(operation: Operation, outcome: Outcome) -> Lifecycle:
+    """Name where an operation stands.
+
+    Args:
+        operation: the stored projection.
+        outcome: as it reads now (`outcome_now`).
+    """
+    if operation.unresolved and operation.step == REVIEW:
+        return Lifecycle.MANUAL_REVIEW
+    match outcome:
+        case Outcome.UNOBSERVED:
+            return Lifecycle.PLANNED if operation.dispatch is Dispatch.NOT_STARTED else Lifecycle.SUBMITTED
+        case Outcome.UNKNOWN:
+            return Lifecycle.RECONCILING if operation.looks else Lifecycle.OUTCOME_UNKNOWN
+        case Outcome.REJECTED:
+            absent = operation.settled_by.startswith("absent")
+            return Lifecycle.SAFE_TO_RETRY if absent else Lifecycle.REJECTED
+        case _:
+            return Lifecycle(outcome.value)
+
+
+GET_OUTCOME, WAIT, ASK_OPERATOR, CALL_AGAIN, USE_RESULT = "get_outcome", "wait", "ask_operator", "call_again", "use_result"
+
+
+def permitted(operation: Operation, outcome: Outcome) -> tuple[str, ...]:
+    """The steps an agent may take next; sending it again under another name is never among them."""
+    if operation.unresolved or outcome is Outcome.UNKNOWN:
+        return (GET_OUTCOME, WAIT, ASK_OPERATOR)
+    if operation.held_by:
+        return (GET_OUTCOME, WAIT, ASK_OPERATOR)
+    if operation.dispatch is Dispatch.NOT_STARTED:
+        return (CALL_AGAIN, GET_OUTCOME)
+    if outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED):
+        return (USE_RESULT, GET_OUTCOME)
+    return (GET_OUTCOME, ASK_OPERATOR)

@@ -1,0 +1,34 @@
+"""Bodies: what may be erased without breaking a chain, and the salted digests that stay."""
+
+from __future__ import annotations
+
+import hashlib
+from counterfoil.domain.event import EventKind, History
+
+SALT_BYTES = 16
+"""The salt stands in the body: once that is erased the digest left behind cannot be guessed at."""
+RESULT_BYTES_MAX = 64 * 1024
+"""What a replay may return."""
+
+
+def seal(salt: bytes, content: bytes) -> bytes:
+    """Put salt and content into one body."""
+    return salt + content
+
+
+def content(body: bytes) -> bytes:
+    """The content of a body."""
+    return body[SALT_BYTES:]
+
+
+def salted_digest(body: bytes) -> str:
+    """The digest the hashed record keeps of a body."""
+    return "sd1:" + hashlib.sha256(body).hexdigest()
+
+
+def frozen_payload(history: History) -> bytes | None:
+    """The payload as first proposed: what was approved is what is sent. None once it was erased."""
+    for event in history.events:
+        if event.kind in (EventKind.BEGUN, EventKind.HELD) and event.body is not None:
+            return content(event.body)
+    return None

@@ -1,0 +1,39 @@
+"""What a replay returns: the declared part of the first result, of the same type as the first call returned it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from counterfoil.domain import canonical, pointer
+from counterfoil.domain.event import Event, EventKind, History, evidence_of
+from counterfoil.domain.payload import content
+from counterfoil.domain.words import Finding
+
+
+def narrowed(result: Any, pointers: tuple[str, ...]) -> dict[str, Any]:
+    """Keep only the declared parts, under their pointers' last names; what is missing stays missing."""
+    kept: dict[str, Any] = {}
+    for text in pointers:
+        tokens = pointer.parse(text)
+        found = pointer.get(result, tokens)
+        if found is not pointer.MISSING:
+            kept[tokens[-1] if tokens else ""] = found
+    return kept
+
+
+def kept(event: Event) -> dict[str, Any]:
+    """Read the erasable part of an observation: `result` and `facts`; empty once it was erased."""
+    if event.body is None:
+        return {}
+    found = canonical.parse(content(event.body))
+    return found if isinstance(found, dict) else {}
+
+
+def kept_result(history: History) -> Any:
+    """The result of the evidence that proved the effect, or None where none was kept."""
+    for event in history.events:
+        if event.kind is EventKind.OBSERVED and evidence_of(event).finding in (Finding.SUCCEEDED, Finding.ACCEPTED):
+            found = kept(event).get("result")
+            if found is not None:
+                return found
+    return None

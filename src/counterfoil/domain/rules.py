@@ -1,0 +1,243 @@
+"""The decisions made inside the write transaction: pure functions of an operation's history and the store's clock."""
+
+from __future__ import annotations
+
+import msgspec
+
+from counterfoil.domain.attempt import Attempt, Fold, fold, settle
+from counterfoil.domain.command import Amendment, Declined, NewEvent, Rule
+from counterfoil.domain.contract import Contract
+from counterfoil.domain.event import Begun, Decided, EventKind, History, Noted, attempts_of, encode, first_begun
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.operation import Operation
+from counterfoil.domain.retry import RetryDecision, Situation, decide_retry
+from counterfoil.domain.schedule import REVIEW, Next, next_step
+from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Outcome, Permission
+
+REPEATS_RECORDED_MAX = 16
+"""Differing repetitions kept as events; more would let a caller grow the store without sending anything."""
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation after one more piece of evidence."""
+
+    operation: Operation
+    attempts: tuple[Attempt, ...]
+    next: Next
+
+
+def advance(
+    operation: Operation,
+    attempts: tuple[Attempt, ...],
+    discrepancy: Discrepancy,
+    evidence: Evidence,
+    contract: Contract,
+    *,
+    jitter: float = 0.0,
+) -> Moved:
+    """Fold one more piece of evidence into an operation; what it says happened is never lowered."""
+    moved, contradicts = settle(attempts, evidence)
+    after = Discrepancy.OPEN if contradicts or evidence.contradicts else discrepancy
+    folded = fold(moved, after, follows=contract.follows)
+    step = next_step(contract, moved, folded, after, looks=operation.looks, jitter=jitter)
+    return Moved(operation=_project(operation, folded, after, evidence, step), attempts=moved, next=step)
+
+
+def _project(operation: Operation, folded: Fold, discrepancy: Discrepancy, evidence: Evidence, step: Next) -> Operation:
+    settled = not folded.unresolved and folded.dispatch is not Dispatch.NOT_STARTED
+    said = f"{evidence.finding.value}:{evidence.source.value}"
+    return msgspec.structs.replace(
+        operation,
+        dispatch=folded.dispatch,
+        outcome=folded.outcome,
+        discrepancy=discrepancy,
+        exposure=folded.exposure,
+        unresolved=max(operation.unresolved, 1) if folded.unresolved else 0,
+        settled_by=(operation.settled_by or said) if settled else "",
+        step=step.step,
+    )
+
+
+def observe(evidence: Evidence, record: bytes, body: bytes | None, contract: Contract, *, jitter: float = 0.0) -> Rule:
+    """Append evidence, whatever else was written meanwhile; the same record twice is one piece of evidence."""
+
+    def rule(history: History, now: float) -> Amendment | Declined:
+        if any(e.kind is EventKind.OBSERVED and e.record == record for e in history.events):
+            return Declined(because=("this evidence is recorded already",))
+        attempts, discrepancy = attempts_of(history.events)
+        if not attempts:
+            return Declined(because=("nothing was attempted that evidence could speak of",))
+        moved = advance(history.operation, attempts, discrepancy, evidence, contract, jitter=jitter)
+        return Amendment(
+            operation=msgspec.structs.replace(moved.operation, due_at=_due_at(moved.next, evidence, now)),
+            events=(NewEvent(kind=EventKind.OBSERVED, record=record, body=body),),
+        )
+
+    return rule
+
+
+def _due_at(step: Next, evidence: Evidence, now: float) -> float:
+    """When the next step is due: never before a negative look may count, nor before the provider wants to be asked."""
+    if not step.step:
+        return 0.0
+    facts = evidence.facts
+    earliest, retry_after = facts.get("earliest") or 0.0, facts.get("retry_after_seconds") or 0.0
+    return max(now + step.after_seconds, float(earliest), now + float(retry_after))
+
+
+def withdraw(evidence: Evidence, record: bytes, body: bytes | None) -> Rule:
+    """Say of a first claim that was interrupted before anything left that it was not sent."""
+
+    def rule(history: History, now: float) -> Amendment | Declined:
+        del now
+        attempts, discrepancy = attempts_of(history.events)
+        if len(history.events) != 1 or len(attempts) != 1:
+            return Declined(because=("somebody else wrote to it",))
+        moved, _ = settle(attempts, evidence)
+        folded = fold(moved, discrepancy, follows=False)
+        operation = _project(history.operation, folded, discrepancy, evidence, Next())
+        return Amendment(operation=operation, events=(NewEvent(kind=EventKind.OBSERVED, record=record, body=body),))
+
+    return rule
+
+
+def pay_look(contract: Contract, look: int, *, asked: bool, by: str) -> Rule:
+    """Count one read before it is made; refused when the budget is spent or the next read is not due.
+
+    Args:
+        contract: its read budget.
+        look: which of its looks.
+        asked: a person asked for it now, so spacing does not apply; the budget does.
+        by: who reads.
+    """
+
+    def rule(history: History, now: float) -> Amendment | Declined:
+        operation = history.operation
+        against = _against_look(operation, contract, now, asked=asked)
+        if against:
+            return Declined(because=against)
+        budget = contract.read_budget
+        paid = msgspec.structs.replace(
+            operation, looks=operation.looks + 1, due_at=now + budget.spacing_seconds
+        )
+        note = Noted(note="look", facts={"look": look, "by": by, "used": paid.looks, "of": budget.looks_max})
+        return Amendment(operation=paid, events=(NewEvent(kind=EventKind.LOOKING, record=encode(note)),))
+
+    return rule
+
+
+def _against_look(operation: Operation, contract: Contract, now: float, *, asked: bool) -> tuple[str, ...]:
+    failed = {
+        "the operation is resolved": not operation.unresolved,
+        "the contract forbids looks": contract.reconcile != "allowed" or not contract.looks,
+        "the read budget is spent": operation.looks >= contract.read_budget.looks_max,
+        "the next look is not due yet": not asked and now < operation.due_at,
+    }
+    return tuple(reason for reason, fails in failed.items() if fails)
+
+
+def hand_over(because: tuple[str, ...]) -> Rule:
+    """Hand an unresolved operation to a person: no automatic step is left. Its outcome stays what it is."""
+
+    def rule(history: History, now: float) -> Amendment | Declined:
+        del now
+        operation = history.operation
+        if not operation.unresolved or operation.step == REVIEW:
+            return Declined(because=("nothing to hand over",))
+        record = encode(Decided(decision="review", by="house", reason="; ".join(because)))
+        after = msgspec.structs.replace(operation, step=REVIEW, due_at=0.0)
+        return Amendment(operation=after, events=(NewEvent(kind=EventKind.DECIDED, record=record),))
+
+    return rule
+
+
+def claim_again(
+    begun: Begun,
+    contract: Contract,
+    *,
+    longest_delivery: float | None,
+    automatic: bool,
+    basis: Basis | None = None,
+) -> Rule:
+    """Claim a further attempt on a recorded basis, or the first of an operation that was only proposed.
+
+    The decision is made here, from the history under the write lock, so that no evidence can slip in between.
+    """
+
+    def rule(history: History, now: float) -> Amendment | Declined:
+        attempts, discrepancy = attempts_of(history.events)
+        if any(a.token == begun.attempt.token for a in attempts):
+            return Declined(because=("this attempt is claimed already",))
+        against = _against_claim(history.operation)
+        if against:
+            return Declined(because=against)
+        decision = RetryDecision(allowed=True, attempt_class=begun.attempt.attempt_class)
+        if attempts:
+            situation = Situation(
+                contract=contract, attempts=attempts, discrepancy=discrepancy, now=now, longest_delivery=longest_delivery
+            )
+            decision = decide_retry(situation, automatic=automatic, basis=basis)
+            if not decision.allowed:
+                return Declined(because=decision.because)
+        return _start(history, begun, decision, attempts, discrepancy, contract, now)
+
+    return rule
+
+
+def _against_claim(operation: Operation) -> tuple[str, ...]:
+    failed = {
+        f"permission is {operation.permission.value}": operation.permission is not Permission.AUTHORIZED,
+        "the operation was abandoned": operation.disposition is Disposition.ABANDONED,
+        "the outcome is settled": operation.outcome is Outcome.SUCCEEDED,
+    }
+    return tuple(reason for reason, fails in failed.items() if fails)
+
+
+def _start(
+    history: History,
+    begun: Begun,
+    decision: RetryDecision,
+    attempts: tuple[Attempt, ...],
+    discrepancy: Discrepancy,
+    contract: Contract,
+    now: float,
+) -> Amendment:
+    attempt = msgspec.structs.replace(
+        begun.attempt,
+        number=len(attempts) + 1,
+        attempt_class=decision.attempt_class or begun.attempt.attempt_class,
+    )
+    first = first_begun(history.events)
+    record = msgspec.structs.replace(
+        begun,
+        attempt=attempt,
+        provider_key=first.provider_key if first else begun.provider_key,
+        basis=decision.basis.value if decision.basis else "",
+        because=decision.because,
+        payload_digest="",
+    )
+    folded = fold((*attempts, attempt), discrepancy, follows=contract.follows)
+    deadline = now + attempt.send_seconds
+    operation = msgspec.structs.replace(
+        history.operation,
+        dispatch=folded.dispatch, outcome=folded.outcome, exposure=folded.exposure,
+        unresolved=max(history.operation.unresolved, 1), attempts=attempt.number, settled_by="", held_by="",
+        step="recover", due_at=deadline, worker=attempt.worker, deadline=deadline,
+    )  # fmt: skip
+    event = NewEvent(kind=EventKind.BEGUN, record=encode(record))
+    return Amendment(operation=operation, events=(event,), claims=True)
+
+
+def repeated(facts: dict[str, str]) -> Rule:
+    """Record that a call came again with other immaterial values; they are kept and never sent."""
+
+    def rule(history: History, now: float) -> Amendment | Declined:
+        del now
+        record = encode(Noted(note="repeated", facts=dict(facts)))
+        seen = [e for e in history.events if e.kind is EventKind.REPEATED]
+        if len(seen) >= REPEATS_RECORDED_MAX or any(e.record == record for e in seen):
+            return Declined(because=("this repetition is recorded already",))
+        event = NewEvent(kind=EventKind.REPEATED, record=record)
+        return Amendment(operation=history.operation, events=(event,))
+
+    return rule

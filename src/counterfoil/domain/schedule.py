@@ -1,0 +1,60 @@
+"""What happens next to an unresolved operation without a person, and when."""
+
+from __future__ import annotations
+
+import msgspec
+
+from counterfoil.domain.attempt import Attempt, Fold
+from counterfoil.domain.contract import Contract
+from counterfoil.domain.words import AttemptClass, Discrepancy, Finding, Outcome
+
+RECOVER, LOOK, REPLAY, REVIEW = "recover", "look", "replay", "review"
+
+
+class Next(msgspec.Struct, frozen=True):
+    """A step by name, and how many seconds from now it is due; empty where nothing is owed."""
+
+    step: str = ""
+    after_seconds: float = 0.0
+
+
+NOTHING = Next()
+
+
+def next_step(
+    contract: Contract,
+    attempts: tuple[Attempt, ...],
+    folded: Fold,
+    discrepancy: Discrepancy,
+    *,
+    looks: int,
+    jitter: float,
+) -> Next:
+    """Name the next step: look while the budget lasts, replay where the contract grants it, then a person.
+
+    Args:
+        contract: what may be read and repeated.
+        attempts: every attempt there was.
+        folded: what follows from them.
+        discrepancy: an open one is for a person at once.
+        looks: reads used so far.
+        jitter: a number from 0 to 1 that spreads the workers' reads.
+    """
+    if not folded.unresolved:
+        return NOTHING
+    if discrepancy is Discrepancy.OPEN:
+        return Next(REVIEW)
+    if any(a.finding is None for a in attempts):
+        return Next(RECOVER, max(a.send_seconds for a in attempts if a.finding is None))
+    budget = contract.read_budget
+    if contract.reconcile == "allowed" and contract.looks and looks < budget.looks_max:
+        wait = budget.spacing_seconds if looks else budget.first_after_seconds
+        return Next(LOOK, wait * (1 + budget.jitter * jitter))
+    if folded.outcome is not Outcome.ACCEPTED and _replays_left(contract, attempts):
+        return Next(REPLAY)
+    return Next(REVIEW)
+
+
+def _replays_left(contract: Contract, attempts: tuple[Attempt, ...]) -> bool:
+    used = sum(a.attempt_class is AttemptClass.SAME_KEY and a.finding is not Finding.NOT_SENT for a in attempts)
+    return used < contract.automatic_attempts.same_key_replay

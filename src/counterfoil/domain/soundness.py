@@ -1,0 +1,205 @@
+"""Soundness: what a well-formed contract may still not claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from counterfoil.domain import pointer
+from counterfoil.domain.contract import KEYED, AnswerRule, By, Clause, Contract, Look
+from counterfoil.domain.template import LookTemplate, RequestTemplate, problems, texts, uses
+
+NEVER_ABSENT = frozenset({"401", "403", "407", "408", "409", "421", "423", "425", "429", "451"})
+"""4xx answers that say something about the asking, never about the thing asked for (R74)."""
+OURS = frozenset({"accept-encoding", "connection", "content-length", "expect", "host", "keep-alive"}) | frozenset(
+    {"te", "trailer", "transfer-encoding", "upgrade"}
+)
+"""Headers that frame the exchange: the wire sets them, no template does."""
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong, and where: `$.looks[0].source`."""
+
+    path: str
+    problem: str
+
+
+def check(contract: Contract) -> tuple[Problem, ...]:
+    """Name everything that a contract claims and cannot hold; an empty answer lets it be used."""
+    return tuple(
+        Problem(path=path, problem=problem)
+        for found in (_sources, _requests, _headers, _answers, _looks, _automatic, _retention)
+        for path, problem in found(contract)
+    )
+
+
+def _clauses(contract: Contract) -> Iterator[tuple[str, Clause]]:
+    yield "$.protection", contract.protection
+    yield "$.repeat", contract.repeat
+    for name, clauses in _lists(contract):
+        for index, clause in enumerate(clauses):
+            yield f"$.{name}[{index}]", clause
+
+
+def _lists(contract: Contract) -> Iterator[tuple[str, tuple[Clause, ...]]]:
+    yield "answers", contract.answers
+    yield "looks", contract.looks
+    yield "fences", contract.fences
+    yield "terminal", contract.terminal
+
+
+def _sources(contract: Contract) -> Iterator[tuple[str, str]]:
+    for path, clause in _clauses(contract):
+        if clause.source not in contract.sources:
+            yield f"{path}.source", f"{clause.source!r} names no entry of sources"
+    for name, citation in contract.sources.items():
+        if not citation.url and not citation.document:
+            yield f"$.sources.{name}", "needs a url or a document"
+
+
+def _templates(contract: Contract) -> Iterator[tuple[str, RequestTemplate | LookTemplate]]:
+    if contract.request is not None:
+        yield "$.request", contract.request
+    for index, fence in enumerate(contract.fences):
+        yield f"$.fences[{index}].request", fence.request
+    for index, look in enumerate(contract.looks):
+        yield f"$.looks[{index}].request", look.request
+        for role in ("positive", "negative"):
+            way = getattr(look.controls, role)
+            if isinstance(way, LookTemplate):
+                yield f"$.looks[{index}].controls.{role}", way
+
+
+def _requests(contract: Contract) -> Iterator[tuple[str, str]]:
+    for path, template in _templates(contract):
+        for problem in problems(template):
+            yield path, problem
+        if isinstance(template, RequestTemplate) and any(
+            "{" + word + "}" in text for text in texts(template) for word in ("control", "negative", "external_id")
+        ):
+            yield path, "a send knows no control, no negative and no external_id"
+    if contract.request is None:
+        return
+    for where in contract.request.without:
+        if not pointer.parse(where):
+            yield "$.request.without", "the whole payload cannot be left out"
+    if not _carries(contract, contract.request):
+        yield "$.protection.carrier", f"the request does not carry the key at {contract.protection.carrier!r}"
+
+
+def _carries(contract: Contract, request: RequestTemplate) -> bool:
+    """The template puts the key where the protection says it stands."""
+    kind, _, name = contract.protection.carrier.partition(":")
+    words = {"{provider_key}", "{reference}"}
+    if contract.reference != "provider_key":
+        words.add("{" + contract.reference + "}")
+    match kind:
+        case "header":
+            places: tuple[str, ...] = (request.headers.get(name.lower(), ""),)
+        case "query":
+            value = request.query.get(name, "")
+            places = (value,) if isinstance(value, str) else value
+        case "path":
+            places = (request.path,)
+        case "body":
+            return contract.reference == f"payload{name}" or request.body not in {"json", "none"}
+        case _:
+            return True
+    return any(word in place for word in words for place in places)
+
+
+def _headers(contract: Contract) -> Iterator[tuple[str, str]]:
+    secret = {where.removeprefix("/headers/") for where in contract.secrets}
+    for path, template in _templates(contract):
+        for name in template.headers:
+            if name in OURS:
+                yield f"{path}.headers.{name}", "frames the exchange and is not a contract's to set"
+            if name in secret:
+                yield f"{path}.headers.{name}", "is a secret's place and holds no text"
+
+
+def _answers(contract: Contract) -> Iterator[tuple[str, str]]:
+    for index, rule in enumerate(contract.answers):
+        for key, problem in _answer(contract, rule):
+            yield f"$.answers[{index}].{key}", problem
+
+
+def _answer(contract: Contract, rule: AnswerRule) -> Iterator[tuple[str, str]]:
+    classes = [status for status in rule.status if status.endswith("xx")]
+    denies = rule.finding in {"rejected", "not_sent"}
+    if classes and denies:
+        yield "status", f"a whole class ({classes[0]}) never proves that nothing happened"
+    if any(status.startswith("2") for status in rule.status) and denies and not rule.where:
+        yield "where", "a 2xx that denies the effect needs values in its body that say so"
+    if any(status[0] not in "23" for status in rule.status) and rule.finding in {"succeeded", "accepted"}:
+        yield (
+            "finding",
+            "only a 2xx or 3xx succeeds by itself; what proves that a first one landed `means: first_landed`",
+        )
+    if rule.means is not None and rule.finding != "unknown":
+        yield "means", f"{rule.means} leaves the outcome unknown until a look has compared"
+    if rule.coverage == "provider_key" and contract.protection.kind not in KEYED:
+        yield "coverage", "no key protects this action, so no answer speaks for all attempts with it"
+    if rule.coverage == "operation":
+        yield "coverage", "one answer never speaks for the whole operation"
+
+
+def _looks(contract: Contract) -> Iterator[tuple[str, str]]:
+    for index, look in enumerate(contract.looks):
+        for key, problem in _look(contract, look):
+            yield f"$.looks[{index}].{key}", problem
+    if contract.looks and contract.reconcile == "allowed" and contract.read_budget.looks_max == 0:
+        yield "$.read_budget", "looks are allowed and none is budgeted"
+
+
+def _look(contract: Contract, look: Look) -> Iterator[tuple[str, str]]:
+    for status in look.absent_status:
+        if not status.startswith("4") or status in NEVER_ABSENT:
+            yield "absent_status", f"{status} is never proof of absence"
+        if status in look.found_status:
+            yield "absent_status", f"{status} cannot mean both found and absent"
+    if look.by is By.KEY and contract.protection.kind not in KEYED:
+        yield "by", "no key protects this action"
+    needed = {By.KEY: ("provider_key", "reference"), By.CLIENT_REFERENCE: ("provider_key", "reference")}
+    words = needed.get(look.by, ("external_id",) if look.by is By.ID else ())
+    if words and not any(uses(look.request, word) for word in words):
+        yield "request", f"asks for none of {', '.join(words)}"
+    if set(look.result) != set(contract.result):
+        yield "result", "must have the names of the contract's result, so that a replay returns one type"
+    if look.match.reference == "path" and look.items:
+        yield "match.reference", "`path` names one item, not one of a list"
+    if look.match.text is not None and (look.items or look.match.material or look.match.reference != "path"):
+        yield "match.text", "a text is one item, referred to by its path"
+    yield from _controls(look)
+
+
+def _controls(look: Look) -> Iterator[tuple[str, str]]:
+    for role, word in (("positive", "control"), ("negative", "negative")):
+        way = getattr(look.controls, role)
+        asks = uses(look.request if way == "inline" else way, word) if way != "none" else True
+        if not asks and look.by is not By.LIST:
+            yield f"controls.{role}", f"its request does not ask for {{{word}}}"
+        if way == "inline" and not look.items:
+            yield f"controls.{role}", "one item cannot hold its own control"
+
+
+def _automatic(contract: Contract) -> Iterator[tuple[str, str]]:
+    granted = contract.automatic_attempts
+    if contract.one_shot and (granted.same_key_replay or granted.absence_proven):
+        yield "$.automatic_attempts", "a one-shot action has no automatic attempts"
+    if not granted.same_key_replay:
+        return
+    where = "$.automatic_attempts.same_key_replay"
+    if contract.protection.kind not in KEYED:
+        yield where, "needs a key that the provider documents"
+    if not contract.repeat.safe:
+        yield where, "needs a repeat that the provider documents as safe, beside a first request in flight too"
+    if contract.protection.retention_seconds == "unknown":
+        yield where, "needs a documented retention"
+
+
+def _retention(contract: Contract) -> Iterator[tuple[str, str]]:
+    retention = contract.protection.retention_seconds
+    if isinstance(retention, float) and retention <= contract.send_deadline_seconds:
+        yield "$.protection.retention_seconds", "is over before one send must have ended"

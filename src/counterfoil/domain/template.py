@@ -1,0 +1,253 @@
+"""Request templates: what a contract sends or asks, with placeholders of a closed vocabulary.
+
+A template never holds a secret: secrets stand at header pointers the contract declares and are put in
+by the provider at the last moment.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from counterfoil.domain import body, canonical, pointer
+from counterfoil.domain.errors import PayloadRefused
+from counterfoil.domain.spelling import NotCanonical
+
+Pointer = Annotated[str, msgspec.Meta(pattern=r"^(/([^/~]|~[01])*)*$")]
+"""A JSON pointer (RFC 6901); the empty one is the whole document."""
+HeaderName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9!#$%&'*+.^_`|~-]+$")]
+"""A field name (RFC 9110 5.1), lower case so that one name is written one way."""
+PathText = Annotated[str, msgspec.Meta(pattern=r"^(/[^?#\s]*)?$")]
+"""A path below the provider's base URL, or empty for the base URL itself."""
+BodyText = Annotated[str, msgspec.Meta(pattern=r"^(none|json|payload(/.*)?)$")]
+
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_WORDS = frozenset({"provider_key", "external_id", "reference", "control", "negative"})
+_PATH_REFUSED = re.compile(r"[/\\\x00-\x1f\x7f]")
+"""Servers decode %2F before they route: a value with a slash would name another resource."""
+_HEADER_REFUSED = re.compile(r"[^\t\x20-\x7e]")
+
+
+class RequestTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The one write of a contract."""
+
+    method: Literal["POST", "PUT", "PATCH", "DELETE"]
+    path: PathText
+    query: dict[str, str | tuple[str, ...]] = {}
+    headers: dict[HeaderName, str] = {}
+    body: BodyText = "json"
+    """`json`: the payload's bytes as approved; `payload/POINTER`: that text of the payload; `none`."""
+    without: tuple[Pointer, ...] = ()
+    """Pointers left out of a `json` body because they are sent elsewhere."""
+
+
+class LookTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A read: there is no method but GET."""
+
+    path: PathText
+    method: Literal["GET"] = "GET"
+    query: dict[str, str | tuple[str, ...]] = {}
+    headers: dict[HeaderName, str] = {}
+
+
+class Names(msgspec.Struct, frozen=True, kw_only=True):
+    """What the placeholders stand for, besides the payload; an empty one is not known."""
+
+    provider_key: str = ""
+    external_id: str = ""
+    reference: str = ""
+    control: str = ""
+    negative: str = ""
+
+
+class Rendered(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that lacks only its base URL and its secrets."""
+
+    method: str
+    target: str
+    """Path and query, percent-encoded."""
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+def problems(template: RequestTemplate | LookTemplate) -> tuple[str, ...]:
+    """Name every placeholder that is not of the vocabulary, and every brace that is none."""
+    found: list[str] = []
+    for text in texts(template):
+        if "{" in _PLACEHOLDER.sub("", text) or "}" in _PLACEHOLDER.sub("", text):
+            found.append(f"{text!r} holds a brace that opens no placeholder")
+        found += [f"{{{word}}} is no placeholder" for word in _PLACEHOLDER.findall(text) if not _known(word)]
+    return tuple(found)
+
+
+def texts(template: RequestTemplate | LookTemplate) -> tuple[str, ...]:
+    """Every text of the template in which placeholders may stand."""
+    query = tuple(v for value in template.query.values() for v in _many(value))
+    return (template.path, *query, *template.headers.values())
+
+
+def uses(template: RequestTemplate | LookTemplate, word: str) -> bool:
+    """The template holds that placeholder somewhere."""
+    return any(word in _PLACEHOLDER.findall(text) for text in texts(template))
+
+
+def render(template: RequestTemplate | LookTemplate, payload: bytes, names: Names) -> Rendered:
+    """Fill the placeholders in; nothing is sent and no secret is known here.
+
+    Args:
+        template: from a contract that was checked.
+        payload: the canonical JSON that was approved.
+        names: what the other placeholders stand for.
+
+    Raises:
+        PayloadRefused: a value is missing, is not text or a whole number, or may not stand where it would.
+    """
+    fill = _Fill(document=document_of(payload) if _reads(template, payload) else None, names=names)
+    pairs = [
+        (name, fill.text(text))
+        for name, value in template.query.items()
+        for text in _many(value)
+        if names.control or "{control}" not in text
+    ]
+    query = urlencode(pairs, quote_via=quote, safe="")
+    headers = {name: fill.header(text) for name, text in template.headers.items()}
+    content = b""
+    if isinstance(template, RequestTemplate):
+        content = _body(template, payload, fill)
+        if template.body == "json":
+            headers.setdefault("content-type", "application/json")
+    path = fill.path(template.path)
+    return Rendered(
+        method=template.method,
+        target=f"{path}?{query}" if query else path,
+        headers=tuple(headers.items()),
+        body=content,
+    )
+
+
+def document_of(payload: bytes) -> object:
+    """The value of a canonical payload, its tags read.
+
+    Raises:
+        PayloadRefused: the bytes are no canonical form.
+    """
+    try:
+        return canonical.parse(payload)
+    except NotCanonical as refusal:
+        problem = PayloadRefused(refusal.pointer, refusal.problem)
+    raise problem
+
+
+class _Fill(msgspec.Struct, frozen=True, kw_only=True):
+    """Puts values in, each in the manner of the place it stands in."""
+
+    document: object
+    names: Names
+
+    def text(self, template: str) -> str:
+        return _PLACEHOLDER.sub(lambda found: self._value(found[1]), template)
+
+    def header(self, template: str) -> str:
+        value = self.text(template)
+        if _HEADER_REFUSED.search(value):
+            raise PayloadRefused(template, "a header may hold printable ASCII only (RFC 9110 5.5)")
+        return value
+
+    def path(self, template: str) -> str:
+        value = _PLACEHOLDER.sub(lambda found: self._segment(found[1]), template)
+        if any(part in {".", ".."} for part in value.split("/")):
+            raise PayloadRefused(template, "a path may not hold a dot segment (RFC 3986 3.3)")
+        return value
+
+    def _segment(self, word: str) -> str:
+        value = self._value(word)
+        if not value or _PATH_REFUSED.search(value):
+            raise PayloadRefused(word, "a path segment may be neither empty nor hold slashes or control characters")
+        return quote(value, safe="")
+
+    def _value(self, word: str) -> str:
+        if word in _WORDS:
+            value = str(getattr(self.names, word))
+            if not value:
+                raise PayloadRefused(word, "is not known here")
+            return value
+        return text_of(self.document, word)
+
+
+def text_of(document: object, word: str) -> str:
+    """The payload's text (or whole number) at `payload/POINTER`.
+
+    Raises:
+        PayloadRefused: nothing stands there, or something that has no one form as text.
+    """
+    where = word.removeprefix("payload")
+    value = body.at(document, where)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise PayloadRefused(where, "must be text or a whole number to stand in a request")
+    return str(value)
+
+
+def _body(template: RequestTemplate, payload: bytes, fill: _Fill) -> bytes:
+    if template.body == "none":
+        return b""
+    if template.body != "json":
+        return text_of(fill.document, template.body).encode()
+    if _as_approved(template, payload):
+        return payload  # the bytes that were approved, not a second encoding of them
+    document = fill.document
+    try:
+        # The last pointer first: items of a list move up behind a removed one.
+        for where in sorted(map(pointer.parse, template.without), key=_order, reverse=True):
+            document = pointer.without(document, where)
+        return body.encode(document)
+    except pointer.BadPointer as refusal:
+        problem = PayloadRefused(refusal.pointer, refusal.problem)
+    except TypeError:
+        where_from = pointer.write(_foreign(document) or ())
+        problem = PayloadRefused(
+            where_from, "is a value that JSON has no form for; pass text, in the provider's format"
+        )
+    raise problem
+
+
+def _order(tokens: tuple[str, ...]) -> list[tuple[int, str]]:
+    """Of two indexes without leading zeros the longer is the larger."""
+    return [(len(token), token) for token in tokens]
+
+
+def _foreign(document: object) -> tuple[str, ...] | None:
+    """Where the first value stands that JSON has no form for."""
+    if document is None or isinstance(document, str | int | float):
+        return None
+    if not isinstance(document, dict | list):
+        return ()
+    for token, item in document.items() if isinstance(document, dict) else enumerate(document):
+        found = _foreign(item)
+        if found is not None:
+            return (str(token), *found)
+    return None
+
+
+def _reads(template: RequestTemplate | LookTemplate, payload: bytes) -> bool:
+    """The payload has to be taken apart, which costs time that most requests need not spend."""
+    if any(word.startswith("payload") for text in texts(template) for word in _PLACEHOLDER.findall(text)):
+        return True
+    if isinstance(template, LookTemplate) or template.body == "none":
+        return False
+    return template.body != "json" or not _as_approved(template, payload)
+
+
+def _as_approved(template: RequestTemplate, payload: bytes) -> bool:
+    """All of the canonical bytes are sent, and they are plain JSON: without `"$` there is no tag in them."""
+    return not template.without and b'"$' not in payload
+
+
+def _many(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else value
+
+
+def _known(word: str) -> bool:
+    return word in _WORDS or word == "payload" or word.startswith("payload/")

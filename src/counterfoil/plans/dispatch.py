@@ -1,0 +1,210 @@
+"""Send an intent at most once and record what came back: the whole executor."""
+
+from __future__ import annotations
+
+import msgspec
+
+from counterfoil.domain import canonical, rules
+from counterfoil.domain.action import Action, Draw, Order
+from counterfoil.domain.answer import Answer, Silent
+from counterfoil.domain.attempt import Attempt
+from counterfoil.domain.command import Amend, Amended, Claim, Claimed, Collision, Conflict, Declined, Existing, NewlyHeld
+from counterfoil.domain.errors import CheckRefused, KeyConflict
+from counterfoil.domain.event import History, attempts_of, begun_of
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.judge import judge
+from counterfoil.domain.operation import Operation
+from counterfoil.domain.payload import SALT_BYTES, frozen_payload
+from counterfoil.domain.result import kept_result, narrowed
+from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Finding, Outcome, Source, Standing
+from counterfoil.plans import observing
+from counterfoil.plans.claims import begun_for, first_claim
+from counterfoil.plans.effects import Ended, Find, Flight, Plan, Redraw, Send, Validate
+from counterfoil.ports.provider import SendOrder
+
+
+def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
+    """Claim, send once, record. A key that was used before answers with what stands there; nothing is sent twice.
+
+    Raises:
+        CheckRefused: the semantic check said no and the key is new.
+        KeyConflict: the key is bound to another intent.
+    """
+    if order.action.checked:
+        refusal = yield Validate(order)
+        if refusal is not None:
+            return (yield from _refused_by_check(order, refusal))
+    claim = first_claim(order, draw)
+    # Crash here: no row, nothing left (test_crash_before_claim).
+    reply = yield from _claim(claim)
+    while isinstance(reply, Collision):
+        fresh = yield Redraw()
+        draw = msgspec.structs.replace(draw, n=fresh.n, id=fresh.id)
+        claim = first_claim(order, draw)
+        reply = yield from _claim(claim)
+    if isinstance(reply, Claimed):
+        return (yield from _send_first(order, draw, claim, reply))
+    if isinstance(reply, Conflict):
+        raise KeyConflict(
+            order.intent.key, operation=reply.operation, stored=reply.stored, offered=order.intent.fingerprint
+        )
+    if isinstance(reply, NewlyHeld):
+        return _stands(reply.history, Standing.HELD)
+    assert isinstance(reply, Existing)  # noqa: S101 - a claim has no sixth answer
+    return (yield from again(order, draw, reply.history))
+
+
+def _claim(claim: Claim) -> Plan[object]:
+    try:
+        return (yield claim)
+    except Exception:
+        raise  # the store said no: nothing is durable, or the command recognises itself when it comes again
+    except BaseException:
+        # Interrupted while the claim was being written: it may stand, and nothing has left. Say so.
+        yield from _withdraw(claim)
+        raise
+
+
+def _withdraw(claim: Claim) -> Plan[None]:
+    evidence = Evidence(
+        source=Source.TRANSPORT, finding=Finding.NOT_SENT, attempt=1, quiesced=True, rule="house.interrupted",
+        reason="interrupted_before_send",
+    )  # fmt: skip
+    line, body = observing.written(evidence, b"")
+    yield Amend(operation=claim.id, rule=rules.withdraw(evidence, line, body))
+
+
+def _refused_by_check(order: Order, refusal: str) -> Plan[Ended]:
+    history = yield Find(order.intent)
+    if history is None:
+        raise CheckRefused(order.action.name, refusal)
+    return _stands(history, _standing(history.operation), because=(refusal,))
+
+
+def _send_first(order: Order, draw: Draw, claim: Claim, claimed: Claimed) -> Plan[Ended]:
+    attempt = Attempt(
+        number=1, token=draw.token, worker=draw.worker, started_at=claimed.at, send_seconds=claim.send_seconds
+    )
+    deadline = attempt.deadline
+    operation = Operation(
+        n=claim.n, id=claim.id, tenant=claim.tenant, actor=claim.actor, action=claim.action, key=claim.key,
+        account=claim.account, fingerprint=claim.fingerprint, effect=claim.effect, owner=claim.owner,
+        value=claim.value, created_at=claimed.at, dispatch=Dispatch.STARTED, attempts=1, exposure=1, unresolved=1,
+        step="recover", due_at=deadline, worker=claim.worker, deadline=deadline, updated_at=claimed.at, seq=1,
+    )  # fmt: skip
+    holds = observing.Claimed(
+        operation=operation, attempts=(attempt,), discrepancy=Discrepancy.NONE, head=claimed.head
+    )
+    payload = order.intent.payload
+    return (yield from send(order, draw, holds, payload=payload, arguments=order.arguments, provider_key=claim.id))
+
+
+def send(
+    order: Order,
+    draw: Draw,
+    claimed: observing.Claimed,
+    *,
+    payload: bytes,
+    arguments: object,
+    provider_key: str,
+) -> Plan[Ended]:
+    """Cross the boundary once and record what came back, or that nothing did."""
+    action, number = order.action, claimed.attempts[-1].number
+    salt = draw.salts[SALT_BYTES:]
+    flight = Flight()
+    write = SendOrder(
+        account=claimed.operation.account, destination=order.intent.destination, payload=payload,
+        provider_key=provider_key, deadline_seconds=action.send_seconds,
+    )  # fmt: skip
+    effect = Send(
+        operation=claimed.operation.id, action=action, order=write, attempt=number, token=draw.token,
+        arguments=arguments, flight=flight,
+    )  # fmt: skip
+    try:
+        # Crash here: started, nobody reports back; it reads as unknown (test_crash_after_claim).
+        answer = yield effect
+    except BaseException as interruption:
+        evidence = _judged(action, flight.interrupted(_word(interruption)), number)
+        if flight.detached:
+            evidence = msgspec.structs.replace(evidence, quiesced=False)
+        yield from observing.record(claimed, evidence, action.contract, salt=salt, jitter=draw.jitter)
+        raise
+    evidence = _judged(action, answer, number)
+    # Crash here: answered and unrecorded; it reads as unknown until a look (test_crash_before_outcome).
+    operation = yield from observing.record(claimed, evidence, action.contract, salt=salt, jitter=draw.jitter)
+    return Ended(
+        operation=operation, standing=Standing.NEW, result=evidence.result, evidence_rule=evidence.rule,
+        error=flight.error,
+    )  # fmt: skip
+
+
+def _judged(action: Action, answer: Answer, number: int) -> Evidence:
+    evidence = judge(action.contract, answer, number, action.effect)
+    if evidence.result is None or not action.result:
+        return evidence
+    return msgspec.structs.replace(evidence, result=narrowed(evidence.result, action.result))
+
+
+def _word(interruption: BaseException) -> str:
+    """A fixed word for what cut a send short; an exception's text may hold what must not be stored."""
+    return f"interrupted_{type(interruption).__name__.lower()}"
+
+
+def again(order: Order, draw: Draw, history: History, *, automatic: bool = False, basis: Basis | None = None) -> Plan[Ended]:
+    """Answer a key that was used before; dispatch only where nothing left, or on a basis that was asked for."""
+    if not may_dispatch(history.operation) and basis is None and not automatic:
+        yield from _note_difference(order, history)
+        return _stands(history, _standing(history.operation))
+    begun = begun_for(order.action, draw, destination=order.intent.destination, mentioned=order.mentioned)
+    begun = msgspec.structs.replace(begun, provider_key=history.operation.id)
+    rule = rules.claim_again(
+        begun, order.action.contract, longest_delivery=order.action.longest_delivery, automatic=automatic, basis=basis
+    )
+    reply = yield Amend(operation=history.operation.id, rule=rule)
+    if isinstance(reply, Declined):
+        stands = reply.history or history
+        return _stands(stands, _standing(stands.operation, reply.because), because=reply.because)
+    assert isinstance(reply, Amended)  # noqa: S101 - an Amend has no third answer
+    return (yield from _send_again(order, draw, reply.history))
+
+
+def _send_again(order: Order, draw: Draw, history: History) -> Plan[Ended]:
+    attempts, discrepancy = attempts_of(history.events)
+    claimed = observing.Claimed(
+        operation=history.operation, attempts=attempts, discrepancy=discrepancy, head=history.head
+    )
+    payload = frozen_payload(history)
+    provider_key = begun_of(history.events[-1]).provider_key
+    if payload is None:
+        evidence = _judged(order.action, Silent(may_have_left=False, reason="payload_erased"), attempts[-1].number)
+        yield from observing.record(
+            claimed, evidence, order.action.contract, salt=draw.salts[SALT_BYTES:], jitter=draw.jitter
+        )
+        return _stands(history, Standing.EXISTING, because=("its payload was erased",))
+    arguments = order.arguments if payload == order.intent.payload else None
+    return (yield from send(order, draw, claimed, payload=payload, arguments=arguments, provider_key=provider_key))
+
+
+def may_dispatch(operation: Operation) -> bool:
+    """Nothing of it may have left: proposed and held, or every attempt proven not to have left."""
+    return operation.dispatch is Dispatch.NOT_STARTED and not operation.unresolved
+
+
+def _note_difference(order: Order, history: History) -> Plan[None]:
+    """Keep what an equal call brought that differs immaterially; it is never sent."""
+    first = frozen_payload(history)
+    if first is None or first == order.intent.payload:
+        return
+    digest = canonical.fingerprint(order.intent.payload)
+    yield Amend(operation=history.operation.id, rule=rules.repeated({"payload": digest}))
+
+
+def _standing(operation: Operation, because: tuple[str, ...] = ()) -> Standing:
+    if operation.held_by or any("of the same effect is unresolved" in reason for reason in because):
+        return Standing.HELD
+    return Standing.UNRESOLVED if operation.unresolved else Standing.EXISTING
+
+
+def _stands(history: History, standing: Standing, *, because: tuple[str, ...] = ()) -> Ended:
+    result = kept_result(history) if history.operation.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED) else None
+    return Ended(operation=history.operation, standing=standing, result=result, because=because)

@@ -1,0 +1,97 @@
+"""What a plan may ask for. Store commands are effects too: they are yielded as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+import msgspec
+
+from counterfoil.domain.action import Action, Order
+from counterfoil.domain.answer import Silent
+from counterfoil.domain.attempt import Attempt
+from counterfoil.domain.command import Command
+from counterfoil.domain.intent import Intent
+from counterfoil.domain.operation import Operation
+from counterfoil.domain.words import Standing
+from counterfoil.ports.provider import LookOrder, SendOrder
+
+T = TypeVar("T")
+
+
+class Flight:
+    """Whether a byte may have left, kept outside the exchange so that an interruption still knows it."""
+
+    __slots__ = ("detached", "error", "may_have_left")
+
+    def __init__(self) -> None:
+        self.may_have_left = False
+        self.detached = False
+        """Its caller has gone and the exchange goes on in a thread: it is not quiesced, and its answer comes late."""
+        self.error: BaseException | None = None
+        """What a guarded function raised: shown to its caller, never stored."""
+
+    def interrupted(self, reason: str) -> Silent:
+        """What is known of a send that an exception cut short."""
+        return Silent(may_have_left=self.may_have_left, reason=reason)
+
+
+class Validate(msgspec.Struct, frozen=True):
+    """Make the action's semantic check against current business state; the reply is a reason to refuse, or None."""
+
+    order: Order
+
+
+class Find(msgspec.Struct, frozen=True):
+    """Read the operation of a key; the reply is its history or None."""
+
+    intent: Intent
+
+
+class Redraw(msgspec.Struct, frozen=True):
+    """Draw new ids: another process drew the same row number."""
+
+
+class Send(msgspec.Struct, frozen=True, kw_only=True):
+    """Cross the boundary once; the reply is an `Answer`."""
+
+    operation: str
+    action: Action
+    order: SendOrder
+    attempt: int
+    token: str
+    arguments: object
+    """The caller's own arguments, equal to the payload; None where only the frozen payload is at hand."""
+    flight: Flight
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """Read the provider once, by one of the contract's looks; the reply is what its reads answered."""
+
+    action: Action
+    order: LookOrder
+
+
+class Hand(msgspec.Struct, frozen=True):
+    """Ask whether an attempt's worker can still write; the reply is `alive`, `dead` or `unknown`."""
+
+    attempt: Attempt
+
+
+class Now(msgspec.Struct, frozen=True):
+    """Read the store's clock; the reply is seconds since the epoch."""
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan comes back with: the operation as it stands and what this call was told."""
+
+    operation: Operation
+    standing: Standing
+    result: Any = None
+    because: tuple[str, ...] = ()
+    evidence_rule: str = ""
+    error: BaseException | None = None
+
+
+Effect = Command | Validate | Find | Redraw | Send | Look | Hand | Now
+Plan = Generator[Effect, Any, T]

@@ -1,0 +1,25 @@
+"""An answer that arrived after its caller had gone is still evidence."""
+
+from __future__ import annotations
+
+import msgspec
+
+from counterfoil.domain.action import Action, Draw
+from counterfoil.domain.answer import Answer
+from counterfoil.domain.judge import judge
+from counterfoil.domain.operation import Operation
+from counterfoil.domain.payload import SALT_BYTES
+from counterfoil.domain.words import Source
+from counterfoil.plans import observing
+from counterfoil.plans.effects import Plan
+
+
+def late(operation: str, action: Action, attempt: int, answer: Answer, draw: Draw) -> Plan[Operation]:
+    """Append an answer nobody waited for; it settles an unknown, or opens a discrepancy, and overwrites nothing."""
+    evidence = judge(action.contract, answer, attempt, action.effect)
+    evidence = msgspec.structs.replace(evidence, source=Source.LATE_ANSWER)
+    return (
+        yield from observing.append(
+            operation, evidence, action.contract, salt=draw.salts[:SALT_BYTES], jitter=draw.jitter
+        )
+    )

@@ -1,0 +1,92 @@
+"""Settle an unknown outcome by looking: one paid read, read by the contract's rules, recorded whatever it says."""
+
+from __future__ import annotations
+
+from counterfoil.domain import rules
+from counterfoil.domain.absence import absence
+from counterfoil.domain.action import Action, Draw
+from counterfoil.domain.attempt import Attempt
+from counterfoil.domain.command import Amend, Amended, Declined
+from counterfoil.domain.contract import By
+from counterfoil.domain.event import History, attempts_of, first_begun
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.payload import SALT_BYTES, frozen_payload
+from counterfoil.domain.reading import read, seek
+from counterfoil.domain.template import Names
+from counterfoil.domain.verdict import evidence_of
+from counterfoil.domain.words import Standing
+from counterfoil.plans import observing
+from counterfoil.plans.effects import Ended, Look, Plan
+from counterfoil.ports.provider import LookOrder
+
+LOOK_SECONDS_MAX = 30.0
+"""For all reads of one look together: a look that hangs is inconclusive, not a reason to wait."""
+
+
+def reconcile(history: History, action: Action, draw: Draw, *, asked: bool, by: str) -> Plan[Ended]:
+    """Look once and record what it says; refused where the contract, the budget or the spacing says no.
+
+    Args:
+        history: the operation as it stands.
+        action: its action; its contract names the looks.
+        draw: a random reference for the negative control, and salts.
+        asked: a person asks now, so spacing does not apply.
+        by: who looks.
+    """
+    attempts, _ = attempts_of(history.events)
+    payload = frozen_payload(history)
+    index = next_look(history, action, attempts)
+    if index is None or payload is None:
+        why = "its payload was erased" if payload is None else "the contract names no look that can be made"
+        return Ended(operation=history.operation, standing=Standing.UNRESOLVED, because=(why,))
+    # Crash here: the read is paid and not made; the budget is smaller, nothing else changed (test_crash_in_look).
+    reply = yield Amend(operation=history.operation.id, rule=rules.pay_look(action.contract, index, asked=asked, by=by))
+    if not isinstance(reply, Amended):
+        return _refused(history, reply)
+    evidence = yield from _look(reply.history, action, draw, index, payload)
+    operation = yield from observing.append(
+        history.operation.id, evidence, action.contract, salt=draw.salts[:SALT_BYTES], jitter=draw.jitter
+    )
+    standing = Standing.UNRESOLVED if operation.unresolved else Standing.EXISTING
+    return Ended(operation=operation, standing=standing, result=evidence.result, evidence_rule=evidence.rule)
+
+
+def next_look(history: History, action: Action, attempts: tuple[Attempt, ...]) -> int | None:
+    """Which of the contract's looks is next: each in turn, one by id only once an id is known."""
+    known = any(a.external_id for a in attempts)
+    usable = [i for i, look in enumerate(action.contract.looks) if known or look.by is not By.ID]
+    return usable[history.operation.looks % len(usable)] if usable and attempts else None
+
+
+def _look(history: History, action: Action, draw: Draw, index: int, payload: bytes) -> Plan[Evidence]:
+    attempts, _ = attempts_of(history.events)
+    begun = first_begun(history.events)
+    look = action.contract.looks[index]
+    names = Names(
+        provider_key=begun.provider_key if begun else history.operation.id,
+        external_id=next((a.external_id for a in attempts if a.external_id), ""),
+        negative=draw.negative,
+    )
+    sought = seek(action.contract, account=history.operation.account, payload=payload, names=names)
+    order = LookOrder(
+        account=history.operation.account, destination=begun.destination if begun else action.destination,
+        payload=payload, look=index, names=sought.names, deadline_seconds=LOOK_SECONDS_MAX,
+    )  # fmt: skip
+    answers = yield Look(action=action, order=order)
+    reading = read(look, answers, sought)
+    verdict = absence(
+        look=look, reading=reading, looked_at=history.events[-1].at, deadline=max(a.deadline for a in attempts),
+        longest_delivery=action.longest_delivery, quiesced=all(a.quiesced for a in attempts),
+    )  # fmt: skip
+    return evidence_of(
+        reading, look=look, index=index, attempt=attempts[-1].number, effect=action.effect, absence=verdict
+    )
+
+
+def _refused(history: History, reply: object) -> Ended:
+    because = reply.because if isinstance(reply, Declined) else ()
+    stands = reply.history if isinstance(reply, Declined) and reply.history else history
+    standing = Standing.UNRESOLVED if stands.operation.unresolved else Standing.EXISTING
+    return Ended(operation=stands.operation, standing=standing, because=because)
+
+

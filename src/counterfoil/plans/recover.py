@@ -1,0 +1,98 @@
+"""Take up what a worker left behind: an attempt nobody reports on is unknown, and stays so until evidence."""
+
+from __future__ import annotations
+
+import msgspec
+
+from counterfoil.domain import rules
+from counterfoil.domain.action import Action, Draw, Order
+from counterfoil.domain.attempt import Attempt
+from counterfoil.domain.command import Amend, Amended, Declined
+from counterfoil.domain.event import History, attempts_of, first_begun
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.intent import Intent
+from counterfoil.domain.payload import SALT_BYTES, frozen_payload
+from counterfoil.domain.schedule import LOOK, REPLAY
+from counterfoil.domain.words import Finding, Source, Standing
+from counterfoil.plans import observing
+from counterfoil.plans.dispatch import again
+from counterfoil.plans.effects import Ended, Hand, Now, Plan
+from counterfoil.plans.reconcile import reconcile
+
+ALIVE, DEAD = "alive", "dead"
+"""What a hand answers; anything else is `unknown`."""
+
+
+def recover(history: History, action: Action, draw: Draw) -> Plan[History]:
+    """Record of every attempt that is not provably in hand that its outcome is unknown.
+
+    Where the kernel proves its worker dead the attempt is quiesced too: it cannot write any more.
+    """
+    attempts, _ = attempts_of(history.events)
+    for attempt in attempts:
+        if not attempt.open or (attempt.finding is not None and attempt.quiesced):
+            continue
+        evidence = yield from _left(attempt)
+        if evidence is not None:
+            line, body = observing.written(evidence, draw.salts[:SALT_BYTES])
+            rule = rules.observe(evidence, line, body, action.contract, jitter=draw.jitter)
+            reply = yield Amend(operation=history.operation.id, rule=rule)
+            assert isinstance(reply, Amended | Declined)  # noqa: S101 - an Amend has no third answer
+            history = reply.history or history
+    return history
+
+
+def _left(attempt: Attempt) -> Plan[Evidence | None]:
+    """The evidence of an attempt left behind; None while its worker may still report."""
+    hand = yield Hand(attempt)
+    if hand == ALIVE:
+        return None
+    dead = hand == DEAD
+    if not dead:
+        if attempt.finding is not None:
+            return None  # unknown is on record; only proof of death would add to it
+        now = yield Now()
+        if now <= attempt.deadline:
+            return None
+    return Evidence(
+        source=Source.TRANSPORT,
+        finding=Finding.UNKNOWN,
+        attempt=attempt.number,
+        quiesced=dead,
+        rule="house.worker_dead" if dead else "house.deadline_passed",
+        reason="worker_died" if dead else "deadline_passed",
+    )
+
+
+def work(history: History, action: Action, draw: Draw, *, by: str) -> Plan[Ended]:
+    """Do the next automatic step of an unresolved operation: recover, look, replay, or hand it to a person."""
+    history = yield from recover(history, action, draw)
+    operation = history.operation
+    ended = Ended(operation=operation, standing=Standing.UNRESOLVED)
+    if operation.step == LOOK:
+        ended = yield from reconcile(history, action, draw, asked=False, by=by)
+    elif operation.step == REPLAY:
+        ended = yield from again(order_of(history, action), draw, history, automatic=True)
+        if ended.standing is not Standing.NEW:
+            ended = yield from _hand_over(ended)
+    return ended
+
+
+def _hand_over(ended: Ended) -> Plan[Ended]:
+    """No automatic basis holds: a person is next, with the reasons on record."""
+    reply = yield Amend(operation=ended.operation.id, rule=rules.hand_over(ended.because))
+    assert isinstance(reply, Amended | Declined)  # noqa: S101 - an Amend has no third answer
+    after = reply.history.operation if reply.history else ended.operation
+    return msgspec.structs.replace(ended, operation=after)
+
+
+def order_of(history: History, action: Action) -> Order:
+    """The order of a stored operation, as it was frozen: nothing of it is taken from the present."""
+    o = history.operation
+    begun = first_begun(history.events)
+    intent = Intent(
+        tenant=o.tenant, actor=o.actor, action=o.action, account=o.account,
+        destination=begun.destination if begun else action.destination, key=o.key,
+        payload=frozen_payload(history) or b"", fingerprint=o.fingerprint, effect=o.effect,
+    )  # fmt: skip
+    return Order(intent=intent, action=action, value=o.value)

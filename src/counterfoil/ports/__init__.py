@@ -1,0 +1,1 @@
+"""What the plans need from outside, as Protocols."""

@@ -1,0 +1,163 @@
+"""Any callable as a provider: what it raises after its start is unknown, unless it says what it knows."""
+
+from __future__ import annotations
+
+import contextvars
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from counterfoil.domain import canonical
+from counterfoil.domain.answer import Answer, Refused, Replied, Returned, Silent
+from counterfoil.domain.binding import Binder
+from counterfoil.domain.canonical import NotCanonical
+from counterfoil.domain.errors import NotSent, Rejected
+from counterfoil.ports.provider import Flight, LookOrder, SendOrder
+
+_provider_key: contextvars.ContextVar[str] = contextvars.ContextVar("counterfoil_provider_key")
+_NOT_WORD = re.compile(r"[^a-z0-9_]+")
+_JSON_SCALARS = frozenset({str, int, bool, type(None)})
+
+
+def provider_key() -> str:
+    """The key that every attempt of the running operation carries: pass it to the provider.
+
+    Raises:
+        LookupError: no guarded function is running here.
+    """
+    try:
+        return _provider_key.get()
+    except LookupError:
+        raise LookupError("provider_key() means something only inside a guarded function") from None
+
+
+_UNBINDABLE = Silent(may_have_left=False, reason="signature_changed")
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What a function's own look is asked."""
+
+    provider_key: str
+    account: str
+    payload: Any
+    external_id: str
+    control: str
+    negative: str
+
+
+class FunctionProvider:
+    """Carries out a plain or async callable.
+
+    Args:
+        function: what performs the effect.
+        binder: how payloads become its arguments.
+        look: reads whether the effect took place; returns the JSON document the contract's look reads, or None.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], binder: Binder, look: Callable[[Question], Any] | None = None
+    ) -> None:
+        self._function = function
+        self._binder = binder
+        self._look = look
+
+    def check(self, order: SendOrder) -> None:
+        """Nothing can be known of a function before it runs."""
+
+    def send(self, order: SendOrder, flight: Flight, arguments: Any = None) -> Answer:
+        """Call it once; every exception it raises is a value."""
+        called = self._arguments(order, arguments)
+        if called is None:
+            return _UNBINDABLE
+        args, kwargs = called
+        token = _provider_key.set(order.provider_key)
+        flight.may_have_left = True
+        try:
+            return _returned(self._function(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - silence becomes unknown, and nothing else
+            return _raised(error, flight)
+        finally:
+            _provider_key.reset(token)
+
+    async def asend(self, order: SendOrder, flight: Flight, arguments: Any = None) -> Answer:
+        """Await it once; every exception it raises is a value, cancellation is not one."""
+        called = self._arguments(order, arguments)
+        if called is None:
+            return _UNBINDABLE
+        args, kwargs = called
+        token = _provider_key.set(order.provider_key)
+        flight.may_have_left = True
+        try:
+            made: Awaitable[Any] = self._function(*args, **kwargs)
+            return _returned(await made)
+        except Exception as error:  # noqa: BLE001 - silence becomes unknown, and nothing else
+            return _raised(error, flight)
+        finally:
+            _provider_key.reset(token)
+
+    def look(self, order: LookOrder) -> tuple[Answer, ...]:
+        """Ask the action's own look; an exception is an inconclusive look."""
+        if self._look is None:
+            return (Silent(may_have_left=False, reason="no_look"),)
+        names = order.names
+        question = Question(
+            provider_key=names.provider_key, account=order.account, payload=canonical.parse(order.payload),
+            external_id=names.external_id, control=names.control, negative=names.negative,
+        )  # fmt: skip
+        try:
+            found = self._look(question)
+        except Exception as error:  # noqa: BLE001 - a look that fails is inconclusive
+            return (Silent(may_have_left=False, reason=f"look_{_word(error)}"),)
+        if found is None:
+            return (Replied(status=404),)
+        try:
+            return (Replied(status=200, body=canonical.canonical(found)),)
+        except NotCanonical:
+            return (Silent(may_have_left=False, reason="look_not_json"),)
+
+    def _arguments(self, order: SendOrder, arguments: Any) -> tuple[Sequence[Any], dict[str, Any]] | None:
+        """The caller's own arguments, or those of the frozen payload; None where today's signature takes neither."""
+        if arguments is not None:
+            args, kwargs = arguments
+            return args, kwargs
+        payload = canonical.parse(order.payload)
+        if not isinstance(payload, dict):
+            return None
+        try:
+            return self._binder.unbind(payload)
+        except TypeError:
+            return None
+
+
+def _returned(value: Any) -> Returned:
+    """The value as a replay will return it: first call and replay have the same type."""
+    if type(value) in _JSON_SCALARS or _plain(value):
+        return Returned(value=value)
+    try:
+        return Returned(value=canonical.parse(canonical.canonical(value)))
+    except NotCanonical:
+        return Returned(value=None)
+
+
+def _plain(value: Any) -> bool:
+    """A flat JSON object, which is its own replay: the ordinary result costs no second look."""
+    return type(value) is dict and all(
+        type(k) is str and k[:1] != "$" and type(v) in _JSON_SCALARS for k, v in value.items()
+    )
+
+
+def _raised(error: Exception, flight: Flight) -> Answer:
+    if isinstance(error, Rejected):
+        return Refused(reason=error.reason)
+    if isinstance(error, NotSent):
+        return Silent(may_have_left=False, reason="not_sent")
+    if hasattr(flight, "error"):
+        flight.error = error
+    return Silent(may_have_left=True, reason=f"raised_{_word(error)}")
+
+
+def _word(error: BaseException) -> str:
+    """An exception's class as a fixed word: its text may hold what must not be stored."""
+    return _NOT_WORD.sub("_", type(error).__name__.lower())[:60]

@@ -1,0 +1,210 @@
+"""The HTTP provider: a contract's templates over one-shot exchanges, with secrets put in at the last moment."""
+
+from __future__ import annotations
+
+import re
+import ssl
+import time
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from counterfoil.domain.answer import Answer, Silent
+from counterfoil.domain.contract import Contract
+from counterfoil.domain.errors import BadValue, PayloadRefused, SecretMisplaced, SecretMissing
+from counterfoil.domain.reading import Sought, named, requests_of, seek
+from counterfoil.domain.template import LookTemplate, Names, RequestTemplate, render
+from counterfoil.ports import provider
+from counterfoil.providers import wire
+
+Secrets = Mapping[str, Callable[[], str]]
+"""By header pointer (`/headers/authorization`): what returns the whole header value, at send time."""
+
+_HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
+
+
+class Way(msgspec.Struct, frozen=True, kw_only=True):
+    """How the network is crossed; the environment is never asked."""
+
+    proxy: str | None = None
+    proxy_headers: tuple[tuple[str, str], ...] = ()
+    verify: bool | str = True
+    limits: wire.Limits = wire.LIMITS
+
+    def __repr__(self) -> str:
+        return "Way()"
+
+
+class HttpProvider:
+    """Sends once and looks, for one account at one base URL; it judges and repeats nothing.
+
+    Args:
+        contract: the action's contract, with a request.
+        base_url: below which the contract's paths stand; no query, no userinfo.
+        account: the account that the secrets open.
+        secrets: one for each of the contract's secret pointers.
+        way: proxy, trusted certificates and limits.
+
+    Raises:
+        BadValue: the URL could not be sent as it is written, or the contract describes no request.
+        SecretMisplaced: a secret stands at a pointer that the contract does not declare.
+    """
+
+    def __init__(
+        self, contract: Contract, *, base_url: str, account: str, secrets: Secrets | None = None, way: Way | None = None
+    ) -> None:
+        if contract.request is None:
+            raise BadValue("contract", contract.id, wanted="one that describes a request")
+        self._contract, self._request = contract, contract.request
+        self._base_url, self._account = _checked(base_url), account
+        self._secrets = dict(secrets or {})
+        self._way = way or Way()
+        self._trust: ssl.SSLContext | None = None
+        for pointer in self._secrets:
+            if pointer not in contract.secrets:
+                raise SecretMisplaced(contract.id, pointer=pointer, why="is not one that the contract declares")
+
+    def __repr__(self) -> str:
+        return f"HttpProvider({self._contract.id!r}, account={self._account!r})"
+
+    def check(self, order: provider.SendOrder) -> None:
+        """Refuse, before anything is claimed, what could never be sent as it stands.
+
+        Raises:
+            PayloadRefused: the payload does not fit the contract's request.
+            SecretMissing: a declared secret has no value that a header may hold.
+            SecretMisplaced: the order is for another account than these secrets open.
+            BadValue: the order is for another destination.
+        """
+        if order.account != self._account:
+            raise SecretMisplaced(
+                self._contract.id,
+                pointer=self._contract.secrets[0] if self._contract.secrets else "",
+                why=_OTHER_ACCOUNT,
+            )
+        if self._elsewhere(order.destination):
+            raise BadValue("destination", order.destination, wanted="the provider's own base URL")
+        for pointer in self._contract.secrets:
+            if self._resolved(pointer) is None:
+                raise SecretMissing(self._contract.id, name=pointer, problem="has no value that a header may hold")
+        problem = self._unsendable(order)
+        if problem:
+            raise PayloadRefused("", problem)
+
+    def send(self, order: provider.SendOrder, flight: provider.Flight) -> Answer:
+        """Write once and say what came back; whatever fails before the first byte is `Silent`, nothing left."""
+        if order.account != self._account or self._elsewhere(order.destination):
+            return Silent(may_have_left=False, reason="not_ours")
+        try:
+            request = self._filled(self._request, order.payload, self._names(order))
+        except PayloadRefused:
+            return Silent(may_have_left=False, reason="not_rendered")
+        if request is None:
+            return Silent(may_have_left=False, reason="secret_missing")
+        known = wire.Flight()
+        # Whoever gives up waiting while the exchange goes on elsewhere must assume that it writes.
+        flight.may_have_left = True
+        try:
+            return self._exchange(request, order.deadline_seconds, known)
+        finally:
+            flight.may_have_left = known.may_have_left
+
+    def look(self, order: provider.LookOrder) -> tuple[Answer, ...]:
+        """Make the reads of one look, in the order of `requests_of`; a read that cannot be made is `Silent`."""
+        sought = Sought(account=order.account, payload=order.payload, names=order.names)
+        look = self._contract.looks[order.look]
+        names, until = named(look, sought), time.monotonic() + order.deadline_seconds
+        return tuple(
+            self._read(template, order, names, until - time.monotonic()) for template in requests_of(look, sought)
+        )
+
+    def _read(self, template: LookTemplate, order: provider.LookOrder, names: Names, seconds: float) -> Answer:
+        if order.account != self._account or self._elsewhere(order.destination):
+            return Silent(may_have_left=False, reason="not_ours")
+        try:
+            request = self._filled(template, order.payload, names)
+        except PayloadRefused:
+            return Silent(may_have_left=False, reason="not_rendered")
+        if request is None:
+            return Silent(may_have_left=False, reason="secret_missing")
+        return self._exchange(request, seconds, wire.Flight())
+
+    def _exchange(self, request: wire.WireRequest, seconds: float, flight: wire.Flight) -> Answer:
+        return wire.exchange(
+            request, deadline_seconds=seconds, limits=self._way.limits, flight=flight, trust=self._trusted()
+        )
+
+    def _names(self, order: provider.SendOrder) -> Names:
+        bare = Names(provider_key=order.provider_key)
+        return seek(self._contract, account=order.account, payload=order.payload, names=bare).names
+
+    def _filled(
+        self, template: RequestTemplate | LookTemplate, payload: bytes, names: Names
+    ) -> wire.WireRequest | None:
+        """The whole request, secrets and all; None where a secret has no value."""
+        made = render(template, payload, names)
+        values = {pointer: self._resolved(pointer) for pointer in self._contract.secrets}
+        secret = [(pointer.removeprefix("/headers/"), value) for pointer, value in values.items() if value is not None]
+        if len(secret) < len(values):
+            return None
+        return wire.WireRequest(
+            method=made.method,
+            url=self._base_url + made.target,
+            headers=(*made.headers, *secret),
+            body=made.body,
+            proxy=self._way.proxy,
+            proxy_headers=self._way.proxy_headers,
+            verify=self._way.verify,
+            # A server may echo the token without its scheme.
+            secrets=tuple({part for _, value in secret for part in (value, value.rpartition(" ")[2])}),
+        )
+
+    def _resolved(self, pointer: str) -> str | None:
+        """The secret's value now, or None: what its source raises may quote it and is not passed on."""
+        source = self._secrets.get(pointer)
+        if source is None:
+            return None
+        try:
+            value: object = source()
+        except Exception:  # noqa: BLE001 - a vault's error may hold the secret; without a value nothing is sent
+            return None
+        return value if isinstance(value, str) and _HEADER_VALUE.fullmatch(value) else None
+
+    def _unsendable(self, order: provider.SendOrder) -> str:
+        """Why the wire would not send the order as it is written; empty when it would."""
+        request = self._filled(self._request, order.payload, self._names(order))
+        try:
+            if request is not None:
+                wire.check_request(request)
+        except (TypeError, ValueError) as error:
+            return str(error)
+        return ""
+
+    def _elsewhere(self, destination: str) -> bool:
+        """The intent names, as a URL, another place than this provider writes to."""
+        return "://" in destination and destination.rstrip("/") != self._base_url
+
+    def _trusted(self) -> ssl.SSLContext | None:
+        if self._trust is None and self._base_url.startswith("https:"):
+            try:
+                self._trust = wire.trusted(self._way.verify)
+            except (OSError, ValueError):
+                return None  # the exchange meets the same and says that nothing left
+        return self._trust
+
+
+_OTHER_ACCOUNT = "opens another account than the intent's"
+
+
+def _checked(base_url: str) -> str:
+    base = base_url.rstrip("/")
+    try:
+        wire.check_url(base)
+    except ValueError as error:
+        problem = str(error)
+    else:
+        if "?" not in base:
+            return base[:5].lower() + base[5:]
+        problem = "url: a base URL has no query"
+    # Raised out here, and without the URL: it may hold a password.
+    raise BadValue("base_url", "not shown", wanted=problem)

@@ -1,0 +1,1 @@
+"""Carrying plans out: drivers, the ledger, the worker."""

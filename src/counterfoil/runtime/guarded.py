@@ -1,0 +1,292 @@
+"""Guarding: turning a function or an API into an action whose calls return receipts."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from counterfoil.domain.action import Action, Consequence, Order
+from counterfoil.domain.binding import Binder
+from counterfoil.domain.contract import Contract, digest
+from counterfoil.domain.errors import BadValue, NotDeclared
+from counterfoil.domain.intent import Occurrence, Siblings
+from counterfoil.runtime.receipt import Receipt
+from counterfoil.runtime.registered import Registered, code_digest
+
+if TYPE_CHECKING:
+    from counterfoil.runtime.ledger import Ledger
+
+
+class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What may be declared of an action, beside what it is."""
+
+    name: str = ""
+    """Default: the function's own name."""
+    effect: str = ""
+    """The name shared by all routes to the same effect; default: the action's name."""
+    account: str = "default"
+    destination: str = ""
+    tenant: str = ""
+    owner: str = ""
+    """Who acts on an unresolved operation."""
+    authoriser: str = ""
+    """Who may decide that it happens at all."""
+    consequence: str = "some"
+    key: Any = None
+    """A callable of the payload's fields, or text: names one occurrence, in trusted code."""
+    occurrence: str | None = None
+    """`run`, `conversation`, `day` or `once`: within what equal intents are the same occurrence."""
+    siblings: str = "held"
+    """`independent`: equal effects under other keys may run beside each other."""
+    effect_by: tuple[str, ...] = ()
+    """Pointers that make two intents the same effect; default: the fingerprint."""
+    material: tuple[str, ...] = ()
+    immaterial: dict[str, str] = {}
+    """Pointers that cannot alter the effect, each with its reason."""
+    check: Any = None
+    """The semantic check, made before every attempt; returns None or True to allow, a reason or False to refuse."""
+    value: Any = None
+    """A callable of the payload's fields: the value at risk."""
+    floats: str = "keep"
+    """`refuse` where money stands."""
+    result: tuple[str, ...] = ()
+    """Pointers into the result that a replay returns; default: all of it."""
+    contract: Any = None
+    look: Any = None
+    """A function's own look, read by the contract's clauses."""
+    longest_delivery: float | None = None
+    """Seconds within which the provider applies or drops what it was sent: an assumption, printed on receipts."""
+    longest_delivery_by: str = ""
+    longest_delivery_why: str = ""
+
+
+def declared(given: Mapping[str, Any], action: str) -> Declared:
+    """Read what was declared; an unknown or wrong name is an error that names it."""
+    unknown = sorted(set(given) - set(Declared.__struct_fields__))
+    if unknown:
+        known = ", ".join(Declared.__struct_fields__)
+        raise BadValue("declaration", unknown[0], wanted=f"{action!r} may declare: {known}")
+    plain: dict[str, Any] = {k: tuple(v) if k in ("effect_by", "material", "result") else v for k, v in given.items()}
+    return Declared(**plain)
+
+
+def action_of(said: Declared, name: str, *, contract: Contract, tenant: str, code: str = "") -> Action:
+    """Build an action's data from what was declared; what is missing is named with why it matters."""
+    if not said.owner or not said.authoriser:
+        missing = " and no ".join(w for w, v in (("owner", said.owner), ("authoriser", said.authoriser)) if not v)
+        warnings.warn(
+            f"action {name!r} declares no {missing}: an unresolved effect will have nobody to decide on it",
+            stacklevel=5,
+        )
+    if said.longest_delivery is not None and not (said.longest_delivery_by and said.longest_delivery_why):
+        raise NotDeclared(
+            name, missing="longest_delivery_by and longest_delivery_why",
+            why="an assumption is printed on every receipt that rests on it, with whose it is and why",
+        )  # fmt: skip
+    if said.longest_delivery is not None and not 0 <= said.longest_delivery < float("inf"):
+        raise BadValue("longest_delivery", said.longest_delivery, wanted="seconds, finite and not negative")
+    return Action(
+        name=name,
+        effect=said.effect or name,
+        account=said.account,
+        contract=contract,
+        contract_digest=digest(contract),
+        tenant=said.tenant or tenant,
+        destination=said.destination,
+        owner=said.owner,
+        authoriser=said.authoriser,
+        consequence=_word(Consequence, "consequence", said.consequence),
+        checked=said.check is not None,
+        material=said.material,
+        immaterial=tuple(said.immaterial),
+        effect_pointers=said.effect_by,
+        siblings=_word(Siblings, "siblings", said.siblings),
+        occurrence=None if said.occurrence is None else _word(Occurrence, "occurrence", said.occurrence),
+        result=said.result,
+        floats_refused=said.floats == "refuse",
+        code=code,
+        longest_delivery=said.longest_delivery,
+        longest_delivery_by=said.longest_delivery_by,
+        longest_delivery_why=said.longest_delivery_why,
+    )
+
+
+def _word(words: Any, name: str, value: str) -> Any:
+    try:
+        return words(value)
+    except ValueError:
+        raise BadValue(name, value, wanted=f"one of {', '.join(w.value for w in words)}") from None
+
+
+def contract_of(named: Any, default: str) -> Contract:
+    """Load a contract by catalogue name or file path, or take one as it is."""
+    from counterfoil import contracts
+
+    if isinstance(named, Contract):
+        return named
+    return contracts.load(default if named is None else named)
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+
+class GuardedFunction:
+    """A guarded function: calling it returns a `Receipt`, and the same call again returns the same receipt."""
+
+    def __init__(self, ledger: Ledger, registered: Registered, function: Callable[..., Any], binder: Binder) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self._ledger = ledger
+        self._binder = binder
+        self.registered = registered
+
+    @property
+    def action(self) -> Action:
+        """What is registered."""
+        return self.registered.action
+
+    def order(self, args: tuple[Any, ...], kwargs: dict[str, Any], **named: Any) -> Order:
+        """Freeze one call into an order."""
+        ledger = self._ledger
+        scopes = ledger.scopes() if self.registered.action.occurrence is not None else {}
+        payload = self._binder.bind(args, kwargs)
+        return self.registered.order(payload, actor=ledger.actor, scopes=scopes, arguments=(args, kwargs), **named)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        order = self.order(args, kwargs)
+        return self._ledger.acall(order) if self.registered.awaited else self._ledger.call(order)
+
+    def with_key(self, key: str | int, **mentioned: str) -> Callable[..., Any]:
+        """The same function for one occurrence named here, by trusted code.
+
+        Args:
+            key: the business id of this occurrence.
+            mentioned: a model's own key or a framework's call id: kept as evidence.
+        """
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            order = self.order(args, kwargs, key=key, mentioned=mentioned)
+            return self._ledger.acall(order) if self.registered.awaited else self._ledger.call(order)
+
+        return call
+
+    def as_tool(self) -> Tool:
+        """This action as a tool for a model: a JSON schema, and results that are `receipt.for_model()`."""
+        return Tool(self)
+
+
+class Tool:
+    """A guarded function as agent frameworks take tools."""
+
+    def __init__(self, guarded: GuardedFunction) -> None:
+        self._guarded = guarded
+        self.name = guarded.action.name
+        self.description = (guarded.__doc__ or "").strip()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON schema of the arguments, from the signature."""
+        import inspect
+
+        from counterfoil.runtime.toolschema import schema_of
+
+        return schema_of(inspect.signature(self._guarded.function, eval_str=True))
+
+    def __call__(self, **arguments: Any) -> Any:
+        receipt = self._guarded(**arguments)
+        return receipt.for_model() if isinstance(receipt, Receipt) else self._awaited(receipt)
+
+    @staticmethod
+    async def _awaited(receipt: Any) -> Any:
+        return (await receipt).for_model()
+
+
+def guard_function(ledger: Ledger, function: Callable[..., Any], **given: Any) -> GuardedFunction:
+    """Register a plain or async callable as an action."""
+    import inspect
+
+    from counterfoil.providers.function import FunctionProvider
+
+    name = str(given.get("name") or getattr(function, "__name__", "") or "")
+    if not name:
+        raise NotDeclared("?", missing="name", why="this callable has none of its own")
+    said = declared(given, name)
+    contract = contract_of(said.contract, "function.plain")
+    action = action_of(said, name, contract=contract, tenant=ledger.tenant, code=code_digest(function))
+    binder = Binder(inspect.signature(function))
+    provider = FunctionProvider(function, binder, said.look)
+    if said.key is None and said.occurrence is None and action.siblings is Siblings.INDEPENDENT:
+        raise NotDeclared(name, missing="key", why="independent siblings are told apart by nothing else")
+    registered = Registered(
+        action, provider, key=said.key, check=said.check, value=said.value, fingerprint_key=ledger.fingerprint_key
+    )
+    registered.awaited = inspect.iscoroutinefunction(inspect.unwrap(function))
+    registered.takes_arguments = True
+    ledger.register(registered)
+    return GuardedFunction(ledger, registered, function, binder)
+
+
+# -- HTTP --------------------------------------------------------------------------------------------------------------
+
+
+class GuardedHttp:
+    """A guarded API: calling it with a payload and a key returns a `Receipt`."""
+
+    def __init__(self, ledger: Ledger, registered: Registered) -> None:
+        self._ledger = ledger
+        self.registered = registered
+
+    @property
+    def action(self) -> Action:
+        """What is registered."""
+        return self.registered.action
+
+    def order(self, payload: Any, *, key: str | int | None = None, mentioned: dict[str, str] | None = None) -> Order:
+        """Freeze one call into an order; what could never be sent is refused here, before anything is claimed."""
+        ledger = self._ledger
+        scopes = ledger.scopes() if self.registered.action.occurrence is not None else {}
+        order = self.registered.order(payload, actor=ledger.actor, scopes=scopes, key=key, mentioned=mentioned)
+        self.registered.check_sendable(order)
+        return order
+
+    def __call__(self, payload: Any, *, key: str | int | None = None) -> Receipt:
+        return self._ledger.call(self.order(payload, key=key))
+
+    async def acall(self, payload: Any, *, key: str | int | None = None) -> Receipt:
+        """The same on the running event loop."""
+        return await self._ledger.acall(self.order(payload, key=key))
+
+
+def guard_http(
+    ledger: Ledger,
+    name: str,
+    *,
+    contract: str | Contract,
+    base_url: str,
+    account: str,
+    secrets: Mapping[str, Any] | None = None,
+    **given: Any,
+) -> GuardedHttp:
+    """Register an API under its contract."""
+    from counterfoil.providers.http import HttpProvider
+    from counterfoil.runtime.secrets import resolvers
+
+    transport = {k: given.pop(k) for k in ("proxy", "verify", "control") if k in given}
+    said = declared({**given, "account": account}, name)
+    loaded = contract_of(contract, "")
+    destination = said.destination or base_url.rstrip("/")
+    action = action_of(
+        msgspec.structs.replace(said, destination=destination), name, contract=loaded, tenant=ledger.tenant
+    )
+    provider = HttpProvider(
+        loaded, base_url=base_url, account=account, secrets=resolvers(name, secrets or {}, loaded), **transport
+    )
+    registered = Registered(
+        action, provider, key=said.key, check=said.check, value=said.value, fingerprint_key=ledger.fingerprint_key
+    )
+    ledger.register(registered)
+    return GuardedHttp(ledger, registered)

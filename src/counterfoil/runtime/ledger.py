@@ -1,0 +1,312 @@
+"""The ledger: where actions are registered, called and settled."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import getpass
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from counterfoil.domain.action import Draw, Order
+from counterfoil.domain.errors import BadValue, NoBasis
+from counterfoil.domain.event import History, attempts_of
+from counterfoil.domain.operation import Operation
+from counterfoil.domain.result import kept_result
+from counterfoil.domain.words import Basis, Dispatch, Outcome, Standing
+from counterfoil.plans import dispatch as dispatching
+from counterfoil.plans import observing
+from counterfoil.plans.effects import Ended, Plan
+from counterfoil.plans.reconcile import reconcile
+from counterfoil.plans.recover import order_of, recover, work
+from counterfoil.runtime.drawing import Drawer
+from counterfoil.runtime.drive import adrive, drive
+from counterfoil.runtime.executor import Executor
+from counterfoil.runtime.quiescence import ALIVE, Roster
+from counterfoil.runtime.receipt import Receipt
+from counterfoil.runtime.registered import Registered
+from counterfoil.runtime.spool import Spool
+
+if TYPE_CHECKING:
+    from counterfoil.domain.contract import Contract
+    from counterfoil.runtime.guarded import GuardedHttp
+    from counterfoil.store.sqlite import SqliteStore
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+class Ledger:
+    """A book of receipts and the actions it guards; `counterfoil.open` makes one.
+
+    Args:
+        store: where receipts are durable.
+        actor: the accountable principal of this ledger's calls, e.g. `agent:support`.
+        tenant: whose effects they are.
+        scopes: ids of the current run and conversation, for actions that derive keys within them.
+        fingerprint_key: the deployment's key where payloads are guessable.
+    """
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        *,
+        actor: str = "",
+        tenant: str = "default",
+        scopes: dict[str, str] | None = None,
+        fingerprint_key: bytes | None = None,
+    ) -> None:
+        self.store = store
+        self.tenant = tenant
+        self.actor = actor or f"user:{_os_user()}"
+        self._scopes: contextvars.ContextVar[dict[str, str]] = contextvars.ContextVar("scopes", default=scopes or {})
+        self.fingerprint_key = fingerprint_key
+        self._closing: list[Callable[[], Any]] = []
+        self.registry: dict[str, Registered] = {}
+        self.spool = Spool(store.path.with_name(store.path.name + ".spool"))
+        self._roster = Roster(store, store.path.with_name(store.path.name + ".workers"))
+        self._drawer = Drawer(self._roster.worker)
+        self._executor = Executor(store, self._roster, self._drawer, self.registry, self.spool)
+
+    # -- declaring -----------------------------------------------------------------------------------------------------
+
+    def action(self, function: F | None = None, /, **declared: Any) -> Any:
+        """Guard a function, as a decorator or a call; see `guarded.declare` for what may be declared.
+
+        The guarded function returns a `Receipt`; an `async def` is awaited and returns one.
+        """
+        from counterfoil.runtime.guarded import guard_function
+
+        if function is not None:
+            return guard_function(self, function, **declared)
+        return lambda f: guard_function(self, f, **declared)
+
+    def http(self, name: str, *, contract: str | Contract, base_url: str, account: str, **declared: Any) -> GuardedHttp:
+        """Guard an API by its contract; calling the result with a payload and a key returns a `Receipt`."""
+        from counterfoil.runtime.guarded import guard_http
+
+        return guard_http(self, name, contract=contract, base_url=base_url, account=account, **declared)
+
+    def register(self, registered: Registered) -> None:
+        """Take an action in; one name is one action, and an effect's actions agree about siblings."""
+        action = registered.action
+        if action.name in self.registry:
+            raise BadValue("action", action.name, wanted="is registered already; one name is one action")
+        for other in self.registry.values():
+            if other.action.effect == action.effect and other.action.siblings is not action.siblings:
+                raise BadValue(
+                    "siblings", action.siblings.value,
+                    wanted=f"{other.action.name!r} declares the same effect with siblings="
+                    f"{other.action.siblings.value!r}; all routes to an effect must agree",
+                )  # fmt: skip
+        self.registry[action.name] = registered
+
+    @contextlib.contextmanager
+    def within(self, **scopes: str) -> Iterator[None]:
+        """Name the run or conversation that calls in this block belong to."""
+        token = self._scopes.set({**self._scopes.get(), **scopes})
+        try:
+            yield
+        finally:
+            self._scopes.reset(token)
+
+    def scopes(self) -> dict[str, str]:
+        """The scopes a key may be derived within, now."""
+        return {"day": time.strftime("%Y-%m-%d", time.gmtime(self.store.now())), **self._scopes.get()}
+
+    # -- calling -------------------------------------------------------------------------------------------------------
+
+    def call(self, order: Order) -> Receipt:
+        """Send an order at most once and return its receipt."""
+        return self._receipt(self._carry(lambda draw: dispatching.dispatch(order, draw)))
+
+    async def acall(self, order: Order) -> Receipt:
+        """The same on the running event loop."""
+        draw = self._drawer.draw()
+        self._roster.in_hand.add(draw.token)
+        try:
+            return self._receipt(await adrive(dispatching.dispatch(order, draw), self._executor))
+        finally:
+            self._let_go(draw)
+
+    def _carry(self, plan: Callable[[Draw], Plan[T]]) -> T:
+        draw = self._drawer.draw()
+        self._roster.in_hand.add(draw.token)
+        try:
+            return drive(plan(draw), self._executor)
+        finally:
+            self._let_go(draw)
+
+    def _let_go(self, draw: Draw) -> None:
+        if draw.token not in self._executor.detached:
+            self._roster.in_hand.discard(draw.token)
+
+    def _receipt(self, ended: Ended) -> Receipt:
+        operation = ended.operation
+        alive = operation.dispatch is Dispatch.STARTED and self._alive(operation)
+        return Receipt(ended, self, now=self.store.now(), alive=alive, error=ended.error)
+
+    def _alive(self, operation: Operation) -> bool:
+        attempts, _ = attempts_of(self.store.load(operation.id).events)
+        return any(a.finding is None and self._roster.hand(a.worker, a.token) == ALIVE for a in attempts)
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def get(self, operation: str) -> Receipt:
+        """Read one receipt; raises `NoSuchOperation`."""
+        history = self.store.load(operation)
+        return self._receipt(_read(history))
+
+    def history(self, operation: str) -> History:
+        """Read one operation with all its events."""
+        return self.store.load(operation)
+
+    def briefing(self, *, tenant: str | None = None, accounts: tuple[str, ...] | None = None) -> str:
+        """Say what must not be repeated, for a model's prompt: a few lines, or nothing. Safety never rests on it."""
+        from counterfoil.runtime.briefing import briefing
+
+        return briefing(self.store.unresolved(), tenant=tenant or self.tenant, accounts=accounts, now=self.store.now())
+
+    # -- settling ------------------------------------------------------------------------------------------------------
+
+    def reconcile(self, operation: str) -> Receipt:
+        """Recover an operation and look once now; a look that says nothing leaves it as it is."""
+        history = self.store.load(operation)
+        registered = self._executor.registered(history.operation.action)
+
+        def plan(draw: Draw) -> Plan[Ended]:
+            recovered = yield from recover(history, registered.action, draw)
+            return (yield from reconcile(recovered, registered.action, draw, asked=True, by=self.actor))
+
+        return self._receipt(self._carry(plan))
+
+    def work(self, operation: str) -> Receipt:
+        """Do the next automatic step of one operation: recover, look, replay, or hand it to a person."""
+        history = self.store.load(operation)
+        action = self._executor.registered(history.operation.action).action
+        return self._receipt(self._carry(lambda draw: work(history, action, draw, by=draw.worker)))
+
+    def drain(self) -> int:
+        """Take spooled answers into the store; return how many it took."""
+        taken = 0
+        for path, operation, record, body in self.spool.waiting():
+            registered = self.registry.get(self.store.load(operation).operation.action)
+            if registered is not None:
+                plan = observing.take(operation, record, body, registered.action.contract)
+                drive(plan, self._executor)
+                self.spool.taken(path)
+                taken += 1
+        return taken
+
+    def attempt(self, operation: str, *, basis: str | Basis | None = None) -> Receipt:
+        """Dispatch an operation again on a basis that is on record; never on a guess.
+
+        Raises:
+            NoBasis: nothing on record permits another attempt.
+        """
+        wanted = _basis(basis)
+        history = self.store.load(operation)
+        registered = self._executor.registered(history.operation.action)
+        order = order_of(history, registered.action)
+
+        def plan(draw: Draw) -> Plan[Ended]:
+            recovered = yield from recover(history, registered.action, draw)
+            ended = _read(recovered)
+            for candidate in (wanted,) if wanted else _EXPLICIT:
+                ended = yield from dispatching.again(order, draw, recovered, basis=candidate)
+                if ended.standing is Standing.NEW:
+                    return ended
+            return ended
+
+        ended = self._carry(plan)
+        if ended.standing is not Standing.NEW:
+            raise NoBasis(operation, ended.because or ("the outcome is settled",))
+        return self._receipt(ended)
+
+    def resolve(
+        self,
+        operation: str,
+        outcome: str,
+        *,
+        evidence: dict[str, Any],
+        by: str,
+        reason: str = "",
+        how: str = "",
+        attempt: int | None = None,
+    ) -> Receipt:
+        """Record an operator's finding, with the evidence it rests on; it is evidence like any other.
+
+        Args:
+            operation: its id.
+            outcome: `succeeded`, `rejected` or `accepted`.
+            evidence: what was seen, by field; empty is refused.
+            by: who says so.
+            reason: why, in their words.
+            how: how they were authenticated.
+            attempt: which attempt it speaks of; None: the whole operation.
+        """
+        from counterfoil.runtime.resolving import finding_of
+
+        history = self.store.load(operation)
+        found = finding_of(history, outcome, evidence=evidence, by=by, reason=reason, how=how, attempt=attempt)
+        contract = self._executor.registered(history.operation.action).action.contract
+
+        def plan(draw: Draw) -> Plan[Ended]:
+            after = yield from observing.append(operation, found, contract, salt=draw.salts[:16], jitter=0.0)
+            return Ended(operation=after, standing=Standing.EXISTING)
+
+        ended = self._carry(plan)
+        return self._receipt(msgspec.structs.replace(_read(self.store.load(operation)), standing=ended.standing))
+
+    def on_close(self, *steps: Callable[[], Any]) -> None:
+        """Do these, in order, before the file is closed."""
+        self._closing.extend(steps)
+
+    def close(self) -> None:
+        """Write what is queued, give the worker's lock back and close the file."""
+        while self._closing:
+            self._closing.pop(0)()
+        self._roster.retire()
+        self.store.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_EXPLICIT = (Basis.NOT_SENT, Basis.ABSENCE_PROVEN, Basis.SAME_KEY_REPLAY, Basis.REJECTED_WITHOUT_EFFECT)
+"""What `attempt` tries in turn; an override is a person's decision and is never among them."""
+
+
+def _read(history: History) -> Ended:
+    """A receipt as it is read, not called."""
+    operation = history.operation
+    done = operation.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED)
+    standing = Standing.UNRESOLVED if operation.unresolved else Standing.EXISTING
+    if operation.held_by:
+        standing = Standing.HELD
+    return Ended(operation=operation, standing=standing, result=kept_result(history) if done else None)
+
+
+def _basis(named: str | Basis | None) -> Basis | None:
+    if named is None:
+        return None
+    try:
+        basis = Basis(named)
+    except ValueError:
+        raise BadValue("basis", named, wanted=f"one of {', '.join(b.value for b in _EXPLICIT)}") from None
+    if basis not in _EXPLICIT:
+        raise BadValue("basis", named, wanted=f"only a decision overrides; one of {', '.join(b.value for b in _EXPLICIT)}")
+    return basis
+
+
+def _os_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

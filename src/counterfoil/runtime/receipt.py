@@ -1,0 +1,136 @@
+"""The receipt a caller holds: what is known of one operation, and what may be done next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from counterfoil.domain.errors import Held, NotSent, OutcomeUnknown, Rejected
+from counterfoil.domain.lifecycle import CALL_AGAIN, lifecycle, outcome_now, permitted
+from counterfoil.domain.operation import Operation
+from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Lifecycle, Outcome, Permission, Standing
+from counterfoil.plans.effects import Ended
+
+if TYPE_CHECKING:
+    from counterfoil.runtime.ledger import Ledger
+
+
+class Receipt:
+    """One operation as this call found or left it. Outcomes are values: nothing here raises but `expect`."""
+
+    __slots__ = ("_alive", "_ledger", "_now", "because", "error", "operation", "result", "standing")
+
+    def __init__(
+        self, ended: Ended, ledger: Ledger, *, now: float, alive: bool, error: BaseException | None = None
+    ) -> None:
+        self.operation: Operation = ended.operation
+        self.standing: Standing = ended.standing
+        """What this call was told: new, existing, held or unresolved."""
+        self.result: Any = ended.result
+        self.because: tuple[str, ...] = ended.because
+        """Why nothing was sent, in fixed sentences."""
+        self.error = error
+        """What a guarded function raised, in this process only: it is never stored."""
+        self._ledger, self._now, self._alive = ledger, now, alive
+
+    @property
+    def id(self) -> str:
+        """The operation's id, `op_...`."""
+        return self.operation.id
+
+    @property
+    def permission(self) -> Permission:
+        """May it go?"""
+        return self.operation.permission
+
+    @property
+    def dispatch(self) -> Dispatch:
+        """Did an attempt cross the local boundary?"""
+        return self.operation.dispatch
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the evidence establishes; silence reads as unknown."""
+        return outcome_now(self.operation, self._now, alive=self._alive)
+
+    @property
+    def disposition(self) -> Disposition:
+        """What the business decided."""
+        return self.operation.disposition
+
+    @property
+    def discrepancy(self) -> Discrepancy:
+        """Whether evidence contradicts evidence."""
+        return self.operation.discrepancy
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        """The derived name of where it stands."""
+        return lifecycle(self.operation, self.outcome)
+
+    @property
+    def permitted(self) -> tuple[str, ...]:
+        """The steps an agent may take next."""
+        return permitted(self.operation, self.outcome)
+
+    def expect(self) -> Any:
+        """Return the result of an effect that took place.
+
+        Raises:
+            OutcomeUnknown: it may have happened; do not send it again.
+            Rejected: it did not take place.
+            Held: another operation of the same effect is unresolved; nothing was sent for this one.
+            NotSent: nothing left; the same call may dispatch again.
+        """
+        outcome = self.outcome
+        if self.discrepancy is Discrepancy.OPEN:
+            raise OutcomeUnknown(f"{self.id}: evidence contradicts evidence; an operator must look", receipt=self)
+        if outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED):
+            return self.result
+        if self.standing is Standing.HELD or self.operation.held_by:
+            holder = self.operation.held_by or "; ".join(self.because)
+            raise Held(f"{self.id}: not sent, held by {holder}", receipt=self)
+        if outcome is Outcome.REJECTED:
+            raise Rejected(f"{self.id}: the effect did not take place", receipt=self)
+        if self.dispatch is Dispatch.NOT_STARTED:
+            raise NotSent(f"{self.id}: nothing was sent", receipt=self)
+        raise OutcomeUnknown(
+            f"{self.id}: the effect may have happened; do not send it again: look, wait or ask an operator",
+            receipt=self,
+        )
+
+    def for_model(self) -> dict[str, Any]:
+        """Say what a model may know, built from the columns by fixed templates and never from prose."""
+        outcome = self.outcome
+        told: dict[str, Any] = {"operation": self.id, "outcome": outcome.value, "effect": self._effect()}
+        if CALL_AGAIN not in self.permitted:
+            told["retry"] = "blocked"
+        if self.operation.unresolved or outcome is Outcome.UNKNOWN:
+            told["recovery_action"] = "no_replay"
+        if self.operation.held_by:
+            told["held_by"] = self.operation.held_by
+        if outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED) and self.result is not None:
+            told["result"] = self.result
+        told["permitted"] = list(self.permitted)
+        return told
+
+    def _effect(self) -> str:
+        if self.discrepancy is Discrepancy.OPEN:
+            return "evidence disagrees"
+        match self.outcome:
+            case Outcome.SUCCEEDED:
+                return "happened"
+            case Outcome.ACCEPTED:
+                return "accepted by the provider"
+            case Outcome.REJECTED:
+                return "did not happen"
+            case Outcome.UNKNOWN:
+                return "may have happened"
+            case _:
+                return "not sent" if self.dispatch is Dispatch.NOT_STARTED else "in progress"
+
+    def refresh(self) -> Receipt:
+        """Read the operation again, as it stands now."""
+        return self._ledger.get(self.id)
+
+    def __repr__(self) -> str:
+        return f"<Receipt {self.id} {self.operation.action} {self.standing} {self.outcome}>"

@@ -1,0 +1,188 @@
+"""Actions as they are registered: the data the plans see, and the callables only the drivers touch."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from counterfoil.domain import canonical, pointer
+from counterfoil.domain.action import Action, Order
+from counterfoil.domain.canonical import NotCanonical
+from counterfoil.domain.errors import BadValue, NotDeclared, PayloadRefused
+from counterfoil.domain.intent import Intent, Occurrence, Siblings, effect_identity
+from counterfoil.ports.provider import Provider, SendOrder
+
+KEY_CHARS_MAX = 255
+"""Longer keys are documents: name the occurrence instead."""
+
+_KEY_SHAPE = "op_" + 26 * "0"
+"""A provider key of the real length, to render a request with before its own is drawn."""
+
+Key = str | Callable[..., Any] | None
+Check = Callable[..., Any]
+
+
+class Registered:
+    """One registered action.
+
+    Args:
+        action: its data.
+        provider: what sends and looks.
+        key: names one occurrence from the payload's fields, in trusted code.
+        check: the semantic check; returns None or True to allow, a reason or False to refuse.
+        value: reads the value at risk from the payload's fields.
+        fingerprint_key: the deployment's key where values are guessable.
+    """
+
+    def __init__(
+        self,
+        action: Action,
+        provider: Provider,
+        *,
+        key: Key = None,
+        check: Check | None = None,
+        value: Callable[..., float] | None = None,
+        fingerprint_key: bytes | None = None,
+    ) -> None:
+        self.action = action
+        self.provider = provider
+        self._key = key
+        self.check = check
+        self._value = value
+        self._fingerprint_key = fingerprint_key
+        self.awaited = False
+        """The guarded callable is `async def`."""
+        self.takes_arguments = False
+        """The provider can use the caller's own arguments."""
+        prefix = canonical.canonical([action.account, action.destination])
+        self._print_prefix = prefix[:-1] + b","
+
+    def order(
+        self,
+        payload: Any,
+        *,
+        actor: str,
+        scopes: Mapping[str, str],
+        key: str | int | None = None,
+        arguments: object = None,
+        mentioned: dict[str, str] | None = None,
+    ) -> Order:
+        """Freeze one call into an order.
+
+        Args:
+            payload: the material and immaterial fields, by name.
+            actor: the accountable principal.
+            scopes: ids of the run, conversation and day, for actions that derive their key from one.
+            key: the occurrence's name where the caller gives it here.
+            arguments: the caller's own arguments, for the adapter.
+            mentioned: a model's key or a framework's call id: kept as evidence, never the key.
+
+        Raises:
+            PayloadRefused: the payload has no canonical form.
+            NotDeclared: neither a key nor an occurrence is named.
+        """
+        action = self.action
+        try:
+            frozen = canonical.canonical(payload, floats="refuse" if action.floats_refused else "keep")
+            material = frozen
+            if action.material or action.immaterial:
+                kept = canonical.select(payload, material=action.material, immaterial=action.immaterial)
+                material = canonical.canonical(kept)
+        except NotCanonical as error:
+            raise PayloadRefused(error.pointer, error.problem) from None
+        print_ = canonical.fingerprint(self._print_prefix + material + b"]", key=self._fingerprint_key)
+        named = self.key_of(payload, print_, scopes, key)
+        intent = Intent(
+            tenant=action.tenant, actor=actor, action=action.name, account=action.account,
+            destination=action.destination, key=named, payload=frozen, fingerprint=print_,
+            effect=self._effect(payload, print_, named),
+        )  # fmt: skip
+        value = 1.0 if self._value is None else self._value_of(payload)
+        return Order(intent=intent, action=action, value=value, arguments=arguments, mentioned=mentioned or {})
+
+    def key_of(self, payload: Any, print_: str, scopes: Mapping[str, str], given: str | int | None) -> str:
+        """The key of one occurrence, from trusted code; derived within a declared scope otherwise."""
+        action = self.action
+        named: object = given
+        if named is None and self._key is not None:
+            named = self._key(**payload) if callable(self._key) else self._key
+        if named is not None:
+            return _checked_key(named)
+        if action.occurrence is None or action.siblings is Siblings.INDEPENDENT:
+            raise NotDeclared(
+                action.name,
+                missing="key and no occurrence",
+                why="without one, a repeated call cannot be told from a second, intended one; declare "
+                "key=lambda ...: the business id, or occurrence='run' | 'conversation' | 'day' | 'once'",
+            )
+        if action.occurrence is Occurrence.ONCE:
+            return f"once:{print_}"
+        scope = scopes.get(action.occurrence.value)
+        if not scope:
+            raise NotDeclared(
+                action.name,
+                missing=f"{action.occurrence.value} to derive its key within",
+                why=f"open the ledger with {action.occurrence.value}=..., or use ledger.within(...)",
+            )
+        return f"{action.occurrence.value}:{scope}:{print_}"
+
+    def check_sendable(self, order: Order) -> None:
+        """Refuse, before anything is claimed, what the provider could never send as it stands."""
+        self.provider.check(
+            SendOrder(
+                account=order.intent.account, destination=order.intent.destination, payload=order.intent.payload,
+                provider_key=_KEY_SHAPE, deadline_seconds=order.action.send_seconds,
+            )  # fmt: skip
+        )
+
+    def _effect(self, payload: Any, print_: str, key: str) -> str:
+        action = self.action
+        parts = [print_]
+        if action.effect_pointers:
+            found = [pointer.get(payload, pointer.parse(p)) for p in action.effect_pointers]
+            missing = [p for p, v in zip(action.effect_pointers, found, strict=True) if v is pointer.MISSING]
+            if missing:
+                raise PayloadRefused(missing[0], "is missing, and the action's effect identity needs it")
+            parts = [canonical.canonical(v).decode() for v in found]
+        if action.siblings is Siblings.INDEPENDENT:
+            parts.append(key)
+        return effect_identity(action.tenant, action.account, action.effect, parts)
+
+    def _value_of(self, payload: Any) -> float:
+        assert self._value is not None  # noqa: S101 - only called where it is declared
+        found = self._value(**payload)
+        if type(found) not in (int, float) or not 0 <= found < float("inf"):
+            raise BadValue("value", found, wanted="the value at risk is a finite number that is not negative")
+        return float(found)
+
+
+def _checked_key(named: object) -> str:
+    if not isinstance(named, str | int) or isinstance(named, bool):
+        raise BadValue("key", named, wanted="a key is text or an integer")
+    text = str(named)
+    if not text or len(text) > KEY_CHARS_MAX or not text.isprintable():
+        raise BadValue("key", named, wanted=f"a key is 1 to {KEY_CHARS_MAX} printable characters")
+    return text
+
+
+def code_digest(function: Callable[..., Any]) -> str:
+    """Name a function's own code, so that a changed one asks for a new approval; empty where there is none."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if not isinstance(code, types.CodeType):
+        return ""
+    return "fn1:" + hashlib.sha256(_code_bytes(code)).hexdigest()[:40]
+
+
+def _code_bytes(code: types.CodeType) -> bytes:
+    """Bytecode, names and constants, nested functions included; not line numbers or file names."""
+    parts = [code.co_code, repr(code.co_names).encode()]
+    parts += [_code_bytes(c) if isinstance(c, types.CodeType) else _constant(c) for c in code.co_consts]
+    return b"\x00".join(parts)
+
+
+def _constant(value: object) -> bytes:
+    # A set literal's order differs per process (string hashing); its sorted members do not.
+    return repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value).encode()

@@ -1,0 +1,54 @@
+"""An operator's finding: evidence by a named person, with the fields it rests on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from counterfoil.domain.errors import BadValue
+from counterfoil.domain.event import History, attempts_of
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.words import Coverage, Finding, Source
+
+_FINDINGS = {
+    "succeeded": Finding.SUCCEEDED,
+    "accepted": Finding.ACCEPTED,
+    "rejected": Finding.REJECTED,
+}
+
+
+def finding_of(
+    history: History,
+    outcome: str,
+    *,
+    evidence: dict[str, Any],
+    by: str,
+    reason: str,
+    how: str,
+    attempt: int | None,
+) -> Evidence:
+    """Turn what a person found into evidence.
+
+    Raises:
+        BadValue: no evidence, no name, no attempt to speak of, or a word that is no finding.
+    """
+    attempts, _ = attempts_of(history.events)
+    if outcome not in _FINDINGS:
+        raise BadValue("outcome", outcome, wanted=f"a finding is one of {', '.join(sorted(_FINDINGS))}")
+    if not evidence:
+        raise BadValue("evidence", evidence, wanted="name at least one field that was seen, e.g. refund_id=re_123")
+    if not by:
+        raise BadValue("by", by, wanted="a finding has a name to it")
+    if not attempts:
+        raise BadValue("operation", history.operation.id, wanted="nothing of it was attempted, so nothing can be found")
+    if attempt is not None and not 1 <= attempt <= len(attempts):
+        raise BadValue("attempt", attempt, wanted=f"1 to {len(attempts)}")
+    named = next((str(evidence[k]) for k in ("id", "external_id") if k in evidence), "")
+    return Evidence(
+        source=Source.OPERATOR,
+        finding=_FINDINGS[outcome],
+        attempt=attempt or attempts[-1].number,
+        coverage=Coverage.OPERATION if attempt is None else Coverage.ATTEMPT,
+        rule="operator.finding",
+        external_id=named,
+        facts={"by": by, "how": how, "reason": reason, "evidence": evidence},
+    )

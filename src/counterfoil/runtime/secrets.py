@@ -1,0 +1,79 @@
+"""Secrets by reference: resolved at the last moment, handed to the provider and to nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from counterfoil.domain.contract import Contract
+from counterfoil.domain.errors import SecretMisplaced, SecretMissing
+
+SECRET_BYTES_MAX = 16 * 1024
+"""A credential, not a document."""
+
+Resolve = Callable[[], str]
+
+
+def resolvers(action: str, declared: Mapping[str, Any], contract: Contract) -> dict[str, Resolve]:
+    """Turn declared references into functions that read the secret when it is needed.
+
+    Args:
+        action: whose they are, for errors.
+        declared: by pointer, `env:NAME`, `file:PATH` or a callable; a bare name reads `COUNTERFOIL_SECRET_NAME`.
+        contract: names the pointers where secrets may stand.
+
+    Raises:
+        SecretMisplaced: a pointer the contract does not declare.
+        SecretMissing: a pointer the contract declares has no reference.
+    """
+    for pointer in declared:
+        if pointer not in contract.secrets:
+            where = ", ".join(contract.secrets) or "none"
+            raise SecretMisplaced(action, pointer=pointer, why=f"is not declared by {contract.id}, which allows: {where}")
+    for pointer in contract.secrets:
+        if pointer not in declared:
+            raise SecretMissing(action, name=pointer, problem="is declared by the contract and has no reference here")
+    return {pointer: _resolver(action, reference) for pointer, reference in declared.items()}
+
+
+def _resolver(action: str, reference: Any) -> Resolve:
+    if callable(reference):
+        return lambda: _usable(action, getattr(reference, "__name__", "callable"), str(reference()))
+    kind, colon, name = str(reference).partition(":")
+    if not colon:
+        variable = "COUNTERFOIL_SECRET_" + kind.upper().replace("-", "_").replace(".", "_")
+        return lambda: _from_env(action, variable)
+    if kind == "env" and name:
+        return lambda: _from_env(action, name)
+    if kind == "file" and name:
+        return lambda: _from_file(action, name)
+    # The reference may be the secret itself, put there by mistake: it is not repeated.
+    raise SecretMisplaced(action, pointer="secrets", why="must be env:NAME, file:PATH, a bare name or a callable")
+
+
+def _from_env(action: str, name: str) -> str:
+    found = os.environ.get(name)
+    if found is None:
+        raise SecretMissing(action, name=name, problem="is not set in the environment")
+    return _usable(action, name, found)
+
+
+def _from_file(action: str, name: str) -> str:
+    try:
+        with Path(name).open("rb") as file:
+            found = file.read(SECRET_BYTES_MAX + 1)
+        return _usable(action, name, found.decode("utf-8").rstrip("\r\n"))
+    except OSError as error:
+        raise SecretMissing(action, name=name, problem=f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SecretMissing(action, name=name, problem="is not text") from None
+
+
+def _usable(action: str, name: str, value: str) -> str:
+    if not value:
+        raise SecretMissing(action, name=name, problem="is empty")
+    if len(value) > SECRET_BYTES_MAX or not value.isprintable():
+        raise SecretMissing(action, name=name, problem="is too long or holds characters no header can carry")
+    return value

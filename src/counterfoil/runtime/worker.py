@@ -1,0 +1,74 @@
+"""The worker: acts when no caller waits. Same plans, same claim; it never makes an intent of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from counterfoil.domain.errors import CounterfoilError, InvariantBroken, UnknownAction
+from counterfoil.domain.operation import Operation
+from counterfoil.domain.schedule import REVIEW
+from counterfoil.runtime.ledger import Ledger
+from counterfoil.runtime.receipt import Receipt
+
+INTERVAL_SECONDS = 1.0
+"""Between sweeps: a look waits for its own due time, so this only bounds how late a worker notices."""
+
+
+class Worker:
+    """Sweeps the unresolved operations of one ledger.
+
+    Args:
+        ledger: whose operations and actions.
+        report: told of every step made and every error met; errors never end a sweep.
+    """
+
+    def __init__(self, ledger: Ledger, report: Callable[[str, Receipt | Exception], None] | None = None) -> None:
+        self._ledger = ledger
+        self._report = report or (lambda _operation, _what: None)
+
+    def sweep(self) -> int:
+        """Take every step that is due now; return how many were taken."""
+        steps = self._drain()
+        now = self._ledger.store.now()
+        for operation in self._ledger.store.unresolved():
+            if self._due(operation, now):
+                steps += self._step(operation)
+        return steps
+
+    def _drain(self) -> int:
+        try:
+            return self._ledger.drain()
+        except InvariantBroken:
+            raise
+        except CounterfoilError as error:
+            self._report("", error)
+            return 0
+
+    def _due(self, operation: Operation, now: float) -> bool:
+        if operation.step == REVIEW or operation.action not in self._ledger.registry:
+            return False
+        # An attempt left behind is taken up at once where its worker is proven dead, not at its deadline.
+        return operation.step == "recover" or operation.due_at <= now
+
+    def _step(self, operation: Operation) -> int:
+        try:
+            receipt = self._ledger.work(operation.id)
+        except InvariantBroken:
+            raise  # never repaired in place: the worker stops
+        except (CounterfoilError, UnknownAction) as error:
+            self._report(operation.id, error)
+            return 0
+        self._report(operation.id, receipt)
+        return int(receipt.operation.seq != operation.seq)
+
+    def run(self, stop: threading.Event, *, interval_seconds: float = INTERVAL_SECONDS) -> None:
+        """Sweep until told to stop."""
+        while not stop.is_set():
+            self.sweep()
+            stop.wait(interval_seconds)
+
+    def pending(self) -> list[Operation]:
+        """Operations that still have an automatic step to come."""
+        registry = self._ledger.registry
+        return [o for o in self._ledger.store.unresolved() if o.step != REVIEW and o.action in registry]

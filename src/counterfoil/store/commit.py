@@ -1,0 +1,188 @@
+"""Group commit, leader and followers: the first caller commits for everyone who queued meanwhile.
+
+Leadership is a plain lock held by `with`, so an exception raised anywhere in the leader, Ctrl+C included, releases
+it. A command leaves the queue only when its answer is known: whoever leads next finds everything that is undecided.
+Each follower that is woken and finds its answer ready releases at once, which wakes the next. A lone caller takes a
+free lock, commits and returns: no thread, no wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Generic, TypeVar
+
+C = TypeVar("C")
+R = TypeVar("R")
+
+BATCH_MAX = 512
+"""Commands in one transaction: bounds how long the last of them waits for its fsync."""
+
+
+class Job(Generic[C, R]):
+    """One command on its way to the disk, and then its answer."""
+
+    __slots__ = ("command", "decided", "done", "error", "future", "loop", "reply", "resolved")
+
+    def __init__(self, command: C) -> None:
+        self.command = command
+        self.reply: R | None = None
+        self.error: Exception | None = None
+        self.decided = False
+        """The reply or the error stands: the command must not be written again."""
+        self.done = False
+        self.resolved = False
+        """The event loop that waits for it has been told."""
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.future: asyncio.Future[None] | None = None
+
+    def succeed(self, reply: R) -> None:
+        """Answer with what is durable now."""
+        self.reply = reply
+        self.decided = True
+
+    def fail(self, error: Exception) -> None:
+        """Answer with the error that concerns this command alone."""
+        self.error = error
+        self.decided = True
+
+    def answer(self) -> R:
+        """The reply, or the error the store raised for this command alone."""
+        if self.error is not None:
+            raise self.error
+        return self.reply  # type: ignore[return-value]
+
+
+class GroupCommit(Generic[C, R]):
+    """Serialises commands into durable batches.
+
+    Args:
+        write: makes a batch durable and decides each job. It raises only what interrupted it (KeyboardInterrupt,
+            SystemExit): the undecided part of the batch is then written again, and commands recognise themselves.
+    """
+
+    def __init__(self, write: Callable[[list[Job[C, R]]], None]) -> None:
+        self._write = write
+        self.forget()
+
+    def forget(self) -> None:
+        """Start empty. In a forked child: the parent's queue, lock and thread do not exist here."""
+        self._queue: deque[Job[C, R]] = deque()
+        self.lead = threading.Lock()
+        """Held while a batch is written: whoever holds it owns the connection."""
+        self._thread: threading.Thread | None = None
+        self._wake: SimpleQueue[bool] = SimpleQueue()
+        self._owed = False
+
+    def submit(self, command: C) -> R:
+        """Make one command durable; return its reply or raise its error.
+
+        An interruption while waiting is kept until the answer is known, then raised: a write that may already be
+        on its way is never abandoned.
+        """
+        job: Job[C, R] = Job(command)
+        self._queue.append(job)
+        interruption: BaseException | None = None
+        # After an interruption this thread leads until nobody is left undecided: the followers of an interrupted
+        # leader that live in event loops have no other thread to go on for them (test_interrupted_leader...).
+        while not job.done or (interruption is not None and self._queue):
+            try:
+                with self.lead:
+                    if self._queue and (not job.done or interruption is not None):
+                        self._commit()
+            except BaseException as error:  # noqa: BLE001 - kept, and raised as soon as the write is decided
+                interruption = error
+        if interruption is not None:
+            raise interruption
+        return job.answer()
+
+    async def submit_async(self, command: C) -> R:
+        """The same from an event loop: a thread of the store's own leads, one wake-up per batch and loop.
+
+        Cancellation is kept until the answer is known, then raised.
+        """
+        job: Job[C, R] = Job(command)
+        job.loop = loop = asyncio.get_running_loop()
+        job.future = loop.create_future()
+        self._queue.append(job)
+        self._wake_thread()
+        interruption: asyncio.CancelledError | None = None
+        while not job.resolved:
+            try:
+                await job.future
+            except asyncio.CancelledError as error:
+                interruption = error
+                job.future = loop.create_future()
+        if interruption is not None:
+            raise interruption
+        return job.answer()
+
+    def close(self) -> None:
+        """Stop the thread, after what is queued has been written."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._wake.put(False)
+            thread.join()
+
+    def _wake_thread(self) -> None:
+        # The thread clears the flag before it looks at the queue: a race costs a superfluous wake-up, never a
+        # lost one.
+        if self._owed:
+            return
+        self._owed = True
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="counterfoil-commit", daemon=True)
+            self._thread.start()
+        self._wake.put(True)
+
+    def _run(self) -> None:
+        while self._wake.get():
+            self._owed = False
+            while self._queue:
+                with self.lead:
+                    self._commit()
+
+    def _commit(self) -> None:
+        """Write and answer one batch; the lock is held."""
+        queue = self._queue
+        self._answer_decided()
+        batch = [queue[0]] if len(queue) == 1 else list(queue)[:BATCH_MAX] if queue else []
+        try:
+            if batch:
+                self._write(batch)
+        finally:
+            self._answer_decided()
+
+    def _answer_decided(self) -> None:
+        """Tell those whose answer stands, in order; an interruption here leaves the rest to the next leader."""
+        queue = self._queue
+        loops: dict[asyncio.AbstractEventLoop, list[Job[C, R]]] = {}
+        decided = 0
+        for job in list(queue) if len(queue) > 1 else tuple(queue):
+            if not job.decided:
+                break
+            decided += 1
+            if job.loop is not None:
+                loops.setdefault(job.loop, []).append(job)
+        for loop, jobs in loops.items():
+            _tell(loop, jobs)
+        for _ in range(decided):
+            queue[0].done = True
+            queue.popleft()
+
+
+def _tell(loop: asyncio.AbstractEventLoop, jobs: list[Job[C, R]]) -> None:
+    try:
+        loop.call_soon_threadsafe(_resolve, jobs)
+    except RuntimeError:
+        return  # the loop is closed: its callers are gone, their receipts are durable
+
+
+def _resolve(jobs: list[Job[C, R]]) -> None:
+    for job in jobs:
+        job.resolved = True
+        if job.future is not None and not job.future.done():
+            job.future.set_result(None)

@@ -1,0 +1,83 @@
+-- operation: the current projection, one small row of near-constant size.
+-- Its row number is the first 48 bits of its id, so that finding it by id costs no index.
+CREATE TABLE operation (
+    n           INTEGER PRIMARY KEY,
+    id          TEXT NOT NULL,
+    tenant      TEXT NOT NULL,
+    actor       TEXT NOT NULL,
+    action      TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    account     TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    effect      TEXT NOT NULL,
+    owner       TEXT NOT NULL,
+    value       REAL NOT NULL,
+    created_at  REAL NOT NULL,
+    permission  TEXT NOT NULL CHECK (permission IN ('pending', 'authorized', 'expired', 'revoked', 'denied')),
+    dispatch    TEXT NOT NULL CHECK (dispatch IN ('not_started', 'started', 'completed')),
+    outcome     TEXT NOT NULL CHECK (outcome IN ('unobserved', 'accepted', 'succeeded', 'rejected', 'unknown')),
+    disposition TEXT NOT NULL CHECK (disposition IN ('open', 'closed', 'abandoned')),
+    discrepancy TEXT NOT NULL CHECK (discrepancy IN ('none', 'open', 'settled')),
+    attempts    INTEGER NOT NULL,
+    exposure    INTEGER NOT NULL,
+    unresolved  INTEGER NOT NULL,
+    settled_by  TEXT NOT NULL,
+    held_by     TEXT NOT NULL,
+    looks       INTEGER NOT NULL,
+    step        TEXT NOT NULL,
+    due_at      REAL NOT NULL,
+    worker      TEXT NOT NULL,
+    deadline    REAL NOT NULL,
+    updated_at  REAL NOT NULL,
+    seq         INTEGER NOT NULL
+) STRICT;
+
+-- One operation per key of one accountable principal.
+CREATE UNIQUE INDEX operation_key ON operation (tenant, actor, action, key);
+
+-- The hold: one unresolved operation per effect identity. Slots above 1 are taken only by settled operations
+-- that late evidence reopened while another holds the effect: evidence is never refused.
+CREATE UNIQUE INDEX operation_hold ON operation (effect, unresolved) WHERE unresolved > 0;
+
+CREATE TRIGGER operation_held BEFORE INSERT ON operation
+WHEN NEW.unresolved = 1 AND EXISTS (SELECT 1 FROM operation WHERE effect = NEW.effect AND unresolved > 0)
+BEGIN SELECT RAISE(ABORT, 'held'); END;
+
+CREATE TRIGGER operation_held_again BEFORE UPDATE OF unresolved ON operation
+WHEN OLD.unresolved = 0 AND NEW.unresolved = 1
+     AND EXISTS (SELECT 1 FROM operation WHERE effect = NEW.effect AND unresolved > 0)
+BEGIN SELECT RAISE(ABORT, 'held'); END;
+
+-- event: append-only, one row per commit; id = n * 32768 + seq keeps an operation's events together.
+CREATE TABLE event (
+    id     INTEGER PRIMARY KEY,
+    kind   TEXT NOT NULL,
+    at     REAL NOT NULL,
+    record BLOB NOT NULL,
+    body   BLOB,
+    hash   BLOB NOT NULL
+) STRICT;
+
+CREATE TRIGGER event_is_kept BEFORE DELETE ON event
+BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+
+CREATE TRIGGER event_is_final BEFORE UPDATE OF id, kind, at, record, hash ON event
+BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+
+-- body: payloads and provider bodies too large for the event row; outside the hash, so that they can be erased.
+CREATE TABLE body (
+    id    INTEGER PRIMARY KEY REFERENCES event (id),
+    bytes BLOB
+) STRICT;
+
+-- worker: every process that has this store open, and where the proof of its death is found.
+CREATE TABLE worker (
+    id         TEXT PRIMARY KEY,
+    host       TEXT NOT NULL,
+    boot       TEXT NOT NULL,
+    pid        INTEGER NOT NULL,
+    lock_path  TEXT NOT NULL,
+    lock_inode INTEGER NOT NULL,
+    started_at REAL NOT NULL,
+    marked_at  REAL NOT NULL
+) STRICT;

@@ -1,0 +1,192 @@
+"""Opening a receipts file: everything that must hold before one receipt is entrusted to it.
+
+The file is looked at only by `stat` and SQL. Opening it any other way and closing that descriptor would drop
+SQLite's POSIX locks, and another process's last close could then delete the write-ahead log under this one
+(test_second_descriptor_drops_locks).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from importlib import resources
+from pathlib import Path
+
+from counterfoil.domain.errors import StoreBusy, StoreFull, StoreTooNew, StoreUnsafe
+
+APPLICATION_ID = 0x43464F49
+"""`CFOI` in the file's header: no other program's database is ever written to."""
+MIGRATIONS = ("0001_receipts.sql",)
+"""Numbered, in order; the file's `user_version` says how many it has had."""
+BUSY_TIMEOUT_SECONDS = 10.0
+"""How long a command waits for another process's transaction before it answers `StoreBusy`."""
+WAL_AUTOCHECKPOINT_PAGES = 8_000
+"""32 MiB: large enough that checkpoints are rare beside fsyncs, small enough to replay in well under a second."""
+_NETWORK = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "ncpfs", "fuse.sshfs", "fuse.glusterfs"}
+)
+
+
+def prepare(path: Path) -> None:
+    """Create the file private where it is missing; refuse what can never hold receipts."""
+    parent = path.parent
+    if not parent.is_dir():
+        raise StoreUnsafe(str(path), f"the folder {parent} does not exist")
+    kind = filesystem(parent)
+    if kind in _NETWORK:
+        raise StoreUnsafe(str(path), f"is on a network file system ({kind}), where SQLite's locks cannot be trusted")
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        _inspect(path)
+    except OSError as error:
+        raise StoreUnsafe(str(path), f"cannot be created: {error.strerror}") from error
+
+
+def _inspect(path: Path) -> None:
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise StoreUnsafe(str(path), "is not a regular file")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        try:
+            path.chmod(0o600)
+        except OSError as error:
+            raise StoreUnsafe(str(path), "is readable by others and cannot be made private (0600)") from error
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise StoreUnsafe(str(path), "is not readable and writable by this user")
+    if not os.access(path.parent, os.W_OK):
+        raise StoreUnsafe(str(path), "stands in a folder this user cannot write its write-ahead log to")
+
+
+def filesystem(folder: Path) -> str:
+    """The type of the file system that holds a folder, or empty where the platform does not say."""
+    best, kind = "", ""
+    target = str(folder.resolve())
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    for line in mounts.splitlines():
+        left, _, right = line.partition(" - ")
+        point = left.split()[4].replace("\\040", " ")
+        inside = target == point or target.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, right.split()[0]
+    return kind
+
+
+def connect(path: Path, *, writes: bool) -> sqlite3.Connection:
+    """Open one connection and assert every setting that durability rests on.
+
+    Raises:
+        StoreUnsafe: the file is foreign, truncated, malformed or refuses a setting.
+        StoreBusy: another process kept it locked.
+    """
+    try:
+        db = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_SECONDS, cached_statements=64
+        )
+    except sqlite3.Error as error:
+        raise translate(path, error) from error
+    try:
+        _settings(db, path, writes=writes)
+    except sqlite3.Error as error:
+        db.close()
+        raise translate(path, error) from error
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _settings(db: sqlite3.Connection, path: Path, *, writes: bool) -> None:
+    if _one(db, "PRAGMA application_id") not in (0, APPLICATION_ID) or _foreign(db):
+        raise StoreUnsafe(str(path), "is another program's database")
+    # synchronous=NORMAL loses acknowledged commits on power loss (SQLite, "PRAGMA synchronous"): asserted, not hoped.
+    for pragma, wanted in (("journal_mode = WAL", "wal"), ("synchronous = FULL", None), ("foreign_keys = ON", None)):
+        answer = db.execute(f"PRAGMA {pragma}").fetchone()
+        if wanted is not None and answer[0] != wanted:
+            raise StoreUnsafe(str(path), f"refuses {pragma} (answers {answer[0]!r})")
+    if _one(db, "PRAGMA synchronous") != 2:  # noqa: PLR2004 - SQLite's number for FULL
+        raise StoreUnsafe(str(path), "does not keep synchronous=FULL")
+    db.execute(f"PRAGMA wal_autocheckpoint = {WAL_AUTOCHECKPOINT_PAGES}")
+    db.execute("PRAGMA trusted_schema = OFF")
+    _refuse_truncated(db, path)
+    if not writes:
+        db.execute("PRAGMA query_only = ON")
+
+
+def _foreign(db: sqlite3.Connection) -> bool:
+    unmarked = _one(db, "PRAGMA application_id") == 0
+    return bool(unmarked and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+
+
+def _refuse_truncated(db: sqlite3.Connection, path: Path) -> None:
+    """A file shorter than its own header says has lost receipts: SQLite would notice only on the missing page."""
+    wal = Path(f"{path}-wal")
+    if wal.exists() and wal.stat().st_size:
+        return  # pages may still stand in the log only
+    expected = int(_one(db, "PRAGMA page_count")) * int(_one(db, "PRAGMA page_size"))
+    found = path.stat().st_size
+    if 0 < found < expected:
+        raise StoreUnsafe(str(path), f"is truncated: {found} of {expected} bytes")
+
+
+def migrate(db: sqlite3.Connection, path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
+    """Bring the schema up to this version's, in one transaction; refuse a newer one."""
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        found = int(_one(db, "PRAGMA user_version"))
+        if found > len(migrations):
+            raise StoreTooNew(str(path), found=found, known=len(migrations))
+        for name in migrations[found:]:
+            script = resources.files("counterfoil.store.migrations").joinpath(name).read_text(encoding="utf-8")
+            for statement in statements(script):
+                db.execute(statement)
+        if found < len(migrations):
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {len(migrations)}")
+        db.execute("COMMIT")
+    except sqlite3.Error as error:
+        _rollback(db)
+        raise translate(path, error) from error
+    except BaseException:
+        _rollback(db)
+        raise
+
+
+def statements(script: str) -> list[str]:
+    """Split a script into statements; `executescript` would commit between them."""
+    found: list[str] = []
+    rest = ""
+    for line in script.splitlines(keepends=True):
+        rest += line
+        if sqlite3.complete_statement(rest):
+            found.append(rest)
+            rest = ""
+    return [s for s in found if s.strip()]
+
+
+def _rollback(db: sqlite3.Connection) -> None:
+    if db.in_transaction:
+        db.execute("ROLLBACK")
+
+
+def _one(db: sqlite3.Connection, statement: str) -> int:
+    row = db.execute(statement).fetchone()
+    return int(row[0]) if row else 0
+
+
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
+
+
+def translate(path: Path, error: sqlite3.Error) -> StoreUnsafe | StoreBusy | StoreFull:
+    """Say what a database error means for the caller; SQLite's own text names no payload."""
+    primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if primary in _BUSY:
+        return StoreBusy(f"{path}: another process holds the store; nothing was decided, ask again")
+    if primary in _FULL:
+        return StoreFull(f"{path}: the store cannot be written ({error}); nothing was decided")
+    return StoreUnsafe(str(path), f"is no usable receipts file ({error})")

@@ -1,0 +1,89 @@
+"""Rows to values: the only place that knows the column order."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import msgspec
+
+from counterfoil.domain.event import SEQ_MAX, Event, EventKind, History
+from counterfoil.domain.operation import COLUMNS, Operation
+from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Outcome, Permission
+
+SELECT = f"SELECT {', '.join(COLUMNS)} FROM operation "  # noqa: S608 - constant column names
+UPDATE = f"UPDATE operation SET {', '.join(f'{c} = ?' for c in COLUMNS[1:])} WHERE n = ? AND seq = ?"  # noqa: S608
+INSERT = f"INSERT INTO operation ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"  # noqa: S608
+INSERT_EVENT = "INSERT INTO event (id, kind, at, record, body, hash) VALUES (?, ?, ?, ?, ?, ?)"
+INSERT_BODY = "INSERT INTO body (id, bytes) VALUES (?, ?)"
+_EVENTS = (
+    "SELECT e.id, e.kind, e.at, e.record, coalesce(e.body, b.bytes), e.hash "
+    "FROM event e LEFT JOIN body b ON b.id = e.id WHERE e.id BETWEEN ? AND ? ORDER BY e.id"
+)
+BODY_INLINE_MAX = 2_048
+"""Bytes of a body kept in the event row: larger ones would push events off their page."""
+
+_PERMISSION, _DISPATCH, _OUTCOME, _DISPOSITION, _DISCREPANCY = (
+    COLUMNS.index(name) for name in ("permission", "dispatch", "outcome", "disposition", "discrepancy")
+)
+
+
+def event_id(n: int, seq: int) -> int:
+    """The row number of an event: its operation's, then 15 bits of sequence."""
+    return n * (SEQ_MAX + 1) + seq
+
+
+def operation(row: tuple[Any, ...]) -> Operation:
+    """Read one `operation` row."""
+    values = list(row)
+    values[_PERMISSION] = Permission(values[_PERMISSION])
+    values[_DISPATCH] = Dispatch(values[_DISPATCH])
+    values[_OUTCOME] = Outcome(values[_OUTCOME])
+    values[_DISPOSITION] = Disposition(values[_DISPOSITION])
+    values[_DISCREPANCY] = Discrepancy(values[_DISCREPANCY])
+    return Operation(**dict(zip(COLUMNS, values, strict=True)))
+
+
+def values_of(value: Operation) -> list[object]:
+    """The column values of an operation, plain strings for words (sqlite3 binds exact types fastest)."""
+    return [str(v) if isinstance(v, str) else v for v in msgspec.structs.astuple(value)]
+
+
+def select(db: sqlite3.Connection, tail: str, parameters: tuple[object, ...] = ()) -> list[Operation]:
+    """Read the operations a constant tail selects."""
+    return [operation(row) for row in db.execute(SELECT + tail, parameters)]
+
+
+def by_key(db: sqlite3.Connection, tenant: str, actor: str, action: str, key: str) -> Operation | None:
+    """Read the operation of one key."""
+    found = select(db, "WHERE tenant = ? AND actor = ? AND action = ? AND key = ?", (tenant, actor, action, key))
+    return found[0] if found else None
+
+
+def by_number(db: sqlite3.Connection, n: int) -> Operation | None:
+    """Read one operation by its row number."""
+    found = select(db, "WHERE n = ?", (n,))
+    return found[0] if found else None
+
+
+def history(db: sqlite3.Connection, found: Operation) -> History:
+    """Read an operation's events, in order."""
+    bounds = (event_id(found.n, 0), event_id(found.n, SEQ_MAX))
+    return History(operation=found, events=tuple(_event(row) for row in db.execute(_EVENTS, bounds)))
+
+
+def _event(row: tuple[int, str, float, bytes, bytes | None, bytes]) -> Event:
+    n, seq = divmod(row[0], SEQ_MAX + 1)
+    return Event(n=n, seq=seq, kind=EventKind(row[1]), at=row[2], record=row[3], body=row[4], hash=row[5])
+
+
+def insert_event(
+    db: sqlite3.Connection, n: int, seq: int, kind: str, at: float, record: bytes, body: bytes | None, link: bytes
+) -> None:
+    """Append one event; a large body goes into a row of its own."""
+    row = event_id(n, seq)
+    if body is not None and len(body) > BODY_INLINE_MAX:
+        db.execute(INSERT_EVENT, (row, kind, at, record, None, link))
+        db.execute(INSERT_BODY, (row, body))
+    else:
+        db.execute(INSERT_EVENT, (row, kind, at, record, body, link))

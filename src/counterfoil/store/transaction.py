@@ -1,0 +1,176 @@
+"""What each command does inside its transaction; the write lock is held and `now` was read under it."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import msgspec
+
+from counterfoil.domain import hold
+from counterfoil.domain.command import (
+    Amend,
+    Amended,
+    Amendment,
+    Claim,
+    Claimed,
+    Collision,
+    Conflict,
+    Declined,
+    Existing,
+    NewlyHeld,
+    Settle,
+    Settled,
+    Stale,
+)
+from counterfoil.domain.errors import InvariantBroken, NoSuchOperation
+from counterfoil.domain.event import SEQ_MAX, EventKind, History, chain
+from counterfoil.domain.identifier import row_number
+from counterfoil.domain.operation import Operation
+from counterfoil.store import rows
+
+HOLD_SLOTS_MAX = 64
+"""Settled operations of one effect that late evidence may reopen at once."""
+
+# The constant words of a first claim stand in the statement: fewer values to bind on the hot path.
+_CLAIM = """
+INSERT INTO operation (n, id, tenant, actor, action, key, account, fingerprint, effect, owner, value, created_at,
+    permission, dispatch, outcome, disposition, discrepancy, attempts, exposure, unresolved, settled_by, held_by,
+    looks, step, due_at, worker, deadline, updated_at, seq)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'authorized', 'started', 'unobserved', 'open', 'none', 1, 1, 1, '', '',
+    0, 'recover', ?, ?, ?, ?, 1)
+"""
+_SETTLE = """
+UPDATE operation SET dispatch = ?, outcome = ?, discrepancy = ?, exposure = ?, unresolved = ?, settled_by = ?,
+    step = ?, due_at = ?, updated_at = ?, seq = ? WHERE n = ? AND seq = ?
+"""
+
+
+def begin(db: sqlite3.Connection) -> None:
+    """Take the write lock first: a read-then-write transaction could never be promoted (SQLITE_BUSY_SNAPSHOT)."""
+    db.execute("BEGIN IMMEDIATE")
+
+
+def claim(db: sqlite3.Connection, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision:
+    """Insert receipt and claim; the unique indexes decide identity and hold, and only a refusal reads."""
+    deadline = now + c.send_seconds
+    row = (
+        c.n, c.id, c.tenant, c.actor, c.action, c.key, c.account, c.fingerprint, c.effect, c.owner, c.value, now,
+        deadline, c.worker, deadline, now,
+    )  # fmt: skip
+    try:
+        db.execute(_CLAIM, row)
+    except sqlite3.IntegrityError:
+        return _refused(db, c, now)
+    head = chain(b"", c.id, 1, "begun", now, c.record)
+    rows.insert_event(db, c.n, 1, "begun", now, c.record, c.body, head)
+    return Claimed(at=now, head=head)
+
+
+def _refused(db: sqlite3.Connection, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision:
+    stands = rows.by_key(db, c.tenant, c.actor, c.action, c.key)
+    if stands is not None:
+        if stands.fingerprint != c.fingerprint:  # before every other answer (invariant 9)
+            return Conflict(operation=stands.id, stored=stands.fingerprint)
+        history = rows.history(db, stands)
+        if stands.id == c.id and len(history.events) == 1:
+            return Claimed(at=history.events[0].at, head=history.head)  # our own write, run again
+        return Existing(history=history)
+    holder = _holder(db, c.effect)
+    if holder is None:
+        return Collision()
+    operation, event = hold.propose(c, holder, now)
+    db.execute(rows.INSERT, rows.values_of(operation))
+    _append(db, operation, 1, now, b"", event.kind, event.record, event.body)
+    return NewlyHeld(history=rows.history(db, operation))
+
+
+def _holder(db: sqlite3.Connection, effect: str) -> str | None:
+    row = db.execute(
+        "SELECT id FROM operation WHERE effect = ? AND unresolved > 0 ORDER BY unresolved LIMIT 1", (effect,)
+    ).fetchone()
+    return row[0] if row else None
+
+
+def settle(db: sqlite3.Connection, s: Settle, now: float) -> Settled | Stale:
+    """Record evidence with one compare-and-set: the settling caller reads nothing."""
+    o = s.operation
+    seq = o.seq + 1
+    due_at = now + s.due_after if o.step else 0.0
+    row = (
+        o.dispatch.value, o.outcome.value, o.discrepancy.value, o.exposure, o.unresolved, o.settled_by,
+        o.step, due_at, now, seq, o.n, o.seq,
+    )  # fmt: skip
+    if db.execute(_SETTLE, row).rowcount != 1:
+        return _settled_before(db, s)
+    head = chain(s.head, o.id, seq, "observed", now, s.record)
+    rows.insert_event(db, o.n, seq, "observed", now, s.record, s.body, head)
+    return Settled(at=now, head=head)
+
+
+def _settled_before(db: sqlite3.Connection, s: Settle) -> Settled | Stale:
+    row = db.execute(
+        "SELECT at, record, hash FROM event WHERE id = ?", (rows.event_id(s.operation.n, s.operation.seq + 1),)
+    ).fetchone()
+    if row is not None and row[1] == s.record:
+        return Settled(at=row[0], head=row[2])  # our own write, run again
+    return Stale()
+
+
+def amend(db: sqlite3.Connection, a: Amend, now: float) -> Amended | Declined:
+    """Run a rule on the operation's whole history and write what it decided."""
+    n = row_number(a.operation)
+    found = None if n is None else rows.by_number(db, n)
+    if found is None or found.id != a.operation:
+        raise NoSuchOperation(a.operation)
+    history = rows.history(db, found)
+    _check_tail(history)
+    decided = a.rule(history, now)
+    if isinstance(decided, Declined):
+        return msgspec.structs.replace(decided, history=history)
+    if not _update(db, history, decided, now):
+        holder = _holder(db, found.effect) or ""
+        return Declined(because=(f"{holder} of the same effect is unresolved",), history=history)
+    seq, head = found.seq, history.head
+    for event in decided.events:
+        seq += 1
+        head = _append(db, found, seq, now, head, event.kind, event.record, event.body)
+    after = rows.by_number(db, found.n)
+    if after is None:
+        raise InvariantBroken(f"{found.id} vanished inside a transaction")
+    return Amended(history=rows.history(db, after))
+
+
+def _check_tail(history: History) -> None:
+    events, operation = history.events, history.operation
+    if len(events) != operation.seq or (events and events[-1].seq != operation.seq):
+        raise InvariantBroken(f"{operation.id} names {operation.seq} events and has {len(events)}")
+
+
+def _update(db: sqlite3.Connection, history: History, decided: Amendment, now: float) -> bool:
+    """Write the projection; evidence that reopens an operation whose effect is held takes a further slot."""
+    before = history.operation
+    seq = before.seq + len(decided.events)
+    if seq > SEQ_MAX:
+        raise InvariantBroken(f"{before.id} has more than {SEQ_MAX} events")
+    after = msgspec.structs.replace(decided.operation, seq=seq, updated_at=now)
+    slots = range(1, HOLD_SLOTS_MAX) if after.unresolved and not before.unresolved else (after.unresolved,)
+    for slot in slots:
+        values = rows.values_of(msgspec.structs.replace(after, unresolved=slot))
+        try:
+            changed = db.execute(rows.UPDATE, (*values[1:], before.n, before.seq)).rowcount
+        except sqlite3.IntegrityError:
+            if decided.claims:
+                return False
+            continue
+        if changed != 1:
+            raise InvariantBroken(f"{before.id} changed while the write lock was held")
+        return True
+    raise InvariantBroken(f"more than {HOLD_SLOTS_MAX} operations of effect {before.effect} are reopened")
+
+
+def _append(
+    db: sqlite3.Connection, o: Operation, seq: int, now: float, head: bytes, kind: EventKind, record: bytes, body: bytes | None
+) -> bytes:
+    link = chain(head, o.id, seq, kind.value, now, record)
+    rows.insert_event(db, o.n, seq, kind.value, now, record, body, link)
+    return link

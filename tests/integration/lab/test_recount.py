@@ -1,0 +1,264 @@
+"""The recount: what it counts, what it refuses, and that it needs nothing of ours."""
+
+from __future__ import annotations
+
+import ast
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[3] / "scripts" / "recount.py"
+AGREES, DISAGREES, CANNOT = 0, 1, 2
+
+
+def recount(folder, *, code=AGREES):
+    """Run the script as a stranger would and return its object."""
+    run = subprocess.run(
+        [sys.executable, "-I", SCRIPT, folder, "--json"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == code, run.stderr
+    return json.loads(run.stdout) if code != CANNOT else run.stderr
+
+
+def effect(name=None, *, kind="lookup", sha="s"):
+    """One line of the truth."""
+    key, reference = (name, None) if kind == "key" else (None, name)
+    return {"kind": kind, "id": "ef", "key": key, "reference": reference, "account": "a", "payload_sha256": sha}
+
+
+def sent(name, act="send"):
+    """One line of the wire."""
+    return {"act": act, "method": "POST", "key": None, "reference": name, "payload_sha256": "s"}
+
+
+def write(folder, *, effects=(), wire=None, result=None):
+    """The raw files of a run."""
+    folder.mkdir(exist_ok=True)
+    (folder / "effects.jsonl").write_text("".join(json.dumps(line) + "\n" for line in effects))
+    if wire is not None:
+        (folder / "wire.jsonl").write_text("".join(json.dumps(line) + "\n" for line in wire))
+    if result is not None:
+        (folder / "result.json").write_text(json.dumps(result))
+
+
+def store(folder, *rows, columns="n INTEGER PRIMARY KEY, key TEXT, outcome TEXT, attempts INTEGER, provider_key TEXT"):
+    """A store with these operations."""
+    folder.mkdir(exist_ok=True)
+    database = sqlite3.connect(folder / "receipts.db")
+    database.execute(f"CREATE TABLE operation ({columns})")
+    for row in rows:
+        database.execute(f"INSERT INTO operation VALUES ({', '.join('?' * len(row))})", row)
+    database.commit()
+    database.close()
+
+
+def test_it_imports_nothing_of_ours():
+    """What checks the project's figures shares no code with it, nor anything that must be installed."""
+    tree = ast.parse(SCRIPT.read_text("utf-8"))
+    imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
+
+
+def test_a_clean_run_counts_clean(tmp_path):
+    """One effect and one send for each receipt: nothing double, nothing unrecorded, nothing false."""
+    write(tmp_path, effects=[effect("p1"), effect("p2", kind="key")], wire=[sent("p1"), sent("p2"), sent(None, "look")])
+    store(tmp_path, (1, "k1", "succeeded", 1, "p1"), (2, "k2", "unknown", 1, "p2"))
+    assert recount(tmp_path) == {
+        "operations": 2,
+        "effects": 2,
+        "sends": 2,
+        "looks": 1,
+        "duplicates": 0,
+        "unnamed_effects": 0,
+        "unrecorded": 0,
+        "excess_sends": 0,
+        "false_outcomes": 0,
+        "outcomes": {"succeeded": 1, "unknown": 1},
+        "joined_on": "provider_key",
+        "disagreements": [],
+        "ok": True,
+    }
+
+
+def test_every_effect_beyond_the_first_is_a_duplicate(tmp_path):
+    """Three effects under one name are two duplicates; effects without a name are told apart by their bytes."""
+    unnamed = [effect(kind="nothing", sha=sha) for sha in ("x", "x", "y")]
+    write(tmp_path, effects=[effect("p1"), effect("p1"), effect("p1"), effect("p2"), *unnamed])
+    counts = recount(tmp_path)
+    assert (counts["duplicates"], counts["unnamed_effects"]) == (3, 3)
+
+
+def test_an_effect_or_a_send_without_a_receipt_is_unrecorded(tmp_path):
+    """Each name on the wire or in the truth that no receipt has is counted once."""
+    write(tmp_path, effects=[effect("p1"), effect("lost")], wire=[sent("p1"), sent("lost"), sent("also")])
+    store(tmp_path, (1, "k1", "succeeded", 1, "p1"))
+    assert recount(tmp_path)["unrecorded"] == 2
+
+
+def test_a_send_beyond_the_recorded_attempts_is_in_excess(tmp_path):
+    """A transport that repeats by itself shows as more sends than attempts."""
+    write(tmp_path, effects=[effect("p1")], wire=[sent("p1")] * 3)
+    store(tmp_path, (1, "k1", "succeeded", 2, "p1"))
+    assert recount(tmp_path)["excess_sends"] == 1
+
+
+@pytest.mark.parametrize(
+    ("outcome", "happened", "false"),
+    [
+        ("succeeded", True, 0),
+        ("succeeded", False, 1),
+        ("rejected", True, 1),
+        ("rejected", False, 0),
+        ("unknown", True, 0),
+        ("unknown", False, 0),
+        ("unobserved", True, 0),
+        ("accepted", False, 0),
+    ],
+)
+def test_only_a_certain_outcome_can_be_false(tmp_path, outcome, happened, false):
+    """`succeeded` needs an effect, `rejected` needs its absence; the other words claim nothing."""
+    write(tmp_path, effects=[effect("other"), *([effect("p1")] if happened else [])])
+    store(tmp_path, (1, "k1", outcome, 1, "p1"), (2, "k2", "unknown", 1, "other"))
+    assert recount(tmp_path)["false_outcomes"] == false
+
+
+def test_without_the_column_the_claim_names_the_operation(tmp_path):
+    """The provider's name is taken from the recorded claim where the operation's row does not hold it."""
+    write(tmp_path, effects=[effect("p1")])
+    store(
+        tmp_path, (7, "k1", "succeeded", 1), columns="n INTEGER PRIMARY KEY, key TEXT, outcome TEXT, attempts INTEGER"
+    )
+    database = sqlite3.connect(tmp_path / "receipts.db")
+    database.execute("CREATE TABLE event (id INTEGER PRIMARY KEY, kind TEXT, record BLOB)")
+    events = [(7 << 15 | 1, "begun", b'{"provider_key":"p1"}'), (7 << 15 | 2, "observed", b"{}")]
+    database.executemany("INSERT INTO event VALUES (?, ?, ?)", events)
+    database.commit()
+    database.close()
+    counts = recount(tmp_path)
+    assert (counts["joined_on"], counts["unrecorded"], counts["false_outcomes"]) == ("begun event", 0, 0)
+
+
+def test_without_either_the_key_names_the_operation(tmp_path):
+    """The last resort is the caller's own key, and the recount says so."""
+    write(tmp_path, effects=[effect("k1")])
+    store(tmp_path, (1, "k1", "succeeded"), columns="n INTEGER PRIMARY KEY, key TEXT, outcome TEXT")
+    counts = recount(tmp_path)
+    assert (counts["joined_on"], counts["unrecorded"], counts["operations"]) == ("key", 0, 1)
+
+
+def test_what_is_missing_is_null(tmp_path):
+    """Without a store or a wire log the counts that need them are null, and the rest stands."""
+    write(tmp_path, effects=[effect("p1")], result={"effects": 1, "sends": 5, "operations": 5, "unrecorded": 5})
+    counts = recount(tmp_path)
+    assert counts["effects"] == 1
+    assert [counts[name] for name in ("sends", "operations", "unrecorded", "false_outcomes")] == [None] * 4
+    assert counts["ok"]
+
+
+def test_a_result_that_agrees(tmp_path):
+    """Equal counts agree; what is not counted here is not compared."""
+    write(
+        tmp_path, effects=[effect("p1")], wire=[sent("p1")], result={"effects": 1, "sends": 1, "kills": 30, "ok": True}
+    )
+    assert recount(tmp_path)["ok"]
+
+
+@pytest.mark.parametrize("name", ["operations", "effects", "sends", "duplicates", "unrecorded", "false_outcomes"])
+def test_a_result_that_disagrees(tmp_path, name):
+    """A claimed count that is off by one is named, and the exit code says so."""
+    write(tmp_path, effects=[effect("p1")], wire=[sent("p1")])
+    store(tmp_path, (1, "k1", "succeeded", 1, "p1"))
+    counted = recount(tmp_path)[name]
+    (tmp_path / "result.json").write_text(json.dumps({name: counted + 1}))
+    counts = recount(tmp_path, code=DISAGREES)
+    assert counts["disagreements"] == [f"{name}: reported {counted + 1}, counted {counted}"]
+    assert not counts["ok"]
+
+
+def test_runs_in_folders_below_are_summed(tmp_path):
+    """A run of several parts is counted part by part and as a whole."""
+    write(tmp_path / "one", effects=[effect("p1"), effect("p1")], wire=[])
+    write(tmp_path / "two", effects=[effect("p1")], wire=[sent("p1")])
+    (tmp_path / "result.json").write_text('{"effects": 3, "duplicates": 1, "sends": 1}')
+    counts = recount(tmp_path)
+    assert (counts["effects"], counts["duplicates"], counts["sends"], counts["operations"]) == (3, 1, 1, None)
+    assert counts["runs"]["one"]["duplicates"] == 1
+
+
+def test_a_torn_last_line_is_not_counted(tmp_path):
+    """What a crash tore was acknowledged to nobody."""
+    write(tmp_path, effects=[effect("p1")])
+    with (tmp_path / "effects.jsonl").open("a") as file:
+        file.write('{"kind": "loo')
+    assert recount(tmp_path)["effects"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "word"),
+    [
+        ("effects.jsonl", "{\n", "not JSON"),
+        ("receipts.db", "not a database, but long enough to look like one", "cannot be read"),
+        ("result.json", "{", "not JSON"),
+        ("result.json", "[]", "not one JSON object"),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path, name, content, word):
+    """What cannot be read ends the count with a sentence."""
+    write(tmp_path, effects=[])
+    (tmp_path / name).write_text(content)
+    said = recount(tmp_path, code=CANNOT)
+    assert said.startswith("cannot count: ")
+    assert name in said
+    assert word in said
+
+
+def test_a_store_of_another_make_is_named(tmp_path):
+    """A store without operations is not counted as a store with none."""
+    write(tmp_path, effects=[])
+    store(tmp_path, columns="n INTEGER PRIMARY KEY")
+    assert "no table `operation`" in recount(tmp_path, code=CANNOT)
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    """Nothing to count is not a count of nothing."""
+    assert "has no effects.jsonl" in recount(tmp_path, code=CANNOT)
+
+
+def test_the_store_is_left_as_it_is(tmp_path):
+    """Counting writes nothing: not to the store, nor beside it."""
+    write(tmp_path, effects=[effect("p1")])
+    store(tmp_path, (1, "k1", "succeeded", 1, "p1"))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    recount(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_it_agrees_with_a_real_provider(provider, tmp_path):
+    """The recount reads what the provider itself wrote."""
+    lab = provider(folder=tmp_path, rules=[{"behaviour": "internal_duplicate", "nth": [2]}])
+    for number in range(3):
+        lab.post("lookup", f"p{number}")
+    lab.look("p1")
+    lab.child.stop()
+    store(tmp_path, *((number, f"k{number}", "succeeded", 1, f"p{number}") for number in range(3)))
+    (tmp_path / "result.json").write_text(
+        '{"operations": 3, "effects": 4, "sends": 3, "duplicates": 1, "unrecorded": 0, "false_outcomes": 0}'
+    )
+    counts = recount(tmp_path)
+    assert (counts["looks"], counts["excess_sends"]) == (1, 0)
+
+
+def test_it_prints_for_people_too(tmp_path):
+    """Without --json every count has a line of its own."""
+    write(tmp_path, effects=[effect("p1")], result={"effects": 2})
+    run = subprocess.run(
+        [sys.executable, "-I", SCRIPT, tmp_path], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == DISAGREES
+    assert "         effects  1\n" in run.stdout
+    assert "DISAGREES  effects: reported 2, counted 1" in run.stdout

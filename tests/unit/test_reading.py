@@ -1,0 +1,356 @@
+"""Reading a look: ours only when everything agrees, inconclusive whenever the look was not whole and healthy."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from counterfoil import contracts
+from counterfoil.domain import reading as module
+from counterfoil.domain.answer import Refused, Replied, Returned, Silent
+from counterfoil.domain.canonical import canonical
+from counterfoil.domain.contract import By
+from counterfoil.domain.errors import PayloadRefused
+from counterfoil.domain.reading import ReadingKind, named, read, requests_of, seek
+from counterfoil.domain.template import Names
+
+LOOKUP, CALDAV = contracts.load("lab.lookup"), contracts.load("caldav.put_event")
+LOOK, CALENDAR_LOOK = LOOKUP.looks[0], CALDAV.looks[0]
+PAYLOAD = {"amount": 10, "to": "ann"}
+SOUGHT = seek(
+    LOOKUP, account="acct", payload=canonical(PAYLOAD), names=Names(provider_key="op_1", negative="cf-absent-1")
+)
+
+
+def item(**changes):
+    """Our effect as the laboratory shows it."""
+    ours = {"id": "ef_1", "reference": "op_1", "account": "acct", "state": "done", "payload": PAYLOAD}
+    return {key: value for key, value in (ours | changes).items() if value is not ...}
+
+
+CONTROL = item(id="ef_control", reference="control", payload={})
+
+
+def page(*items, complete=True, **changes):
+    """A healthy answer with these items."""
+    shown = {"account": "acct", "complete": complete, "items": list(items)}
+    return Replied(**({"status": 200, "body": json.dumps(shown).encode()} | changes))
+
+
+def reading(answer, look=LOOK, sought=SOUGHT):
+    """The reading of a look of one read."""
+    return read(look, (answer,), sought)
+
+
+def changed(look=LOOK, *, match=None, controls=None, **fields):
+    """A look that is documented otherwise."""
+    return msgspec.structs.replace(
+        look,
+        match=msgspec.structs.replace(look.match, **(match or {})),
+        controls=msgspec.structs.replace(look.controls, **(controls or {})),
+        **fields,
+    )
+
+
+def test_ours_is_found_when_everything_agrees():
+    """Account, reference, state and material content agree, and both controls held in the same look."""
+    seen = reading(page(item(), CONTROL))
+    assert (seen.kind, seen.reason, seen.external_id, seen.items) == (ReadingKind.FOUND, "", "ef_1", 2)
+    assert seen.compared == {"account": "equal", "reference": "equal", "": "equal"}
+    assert seen.state == {"/state": "done"}
+    assert seen.result == {"id": "ef_1", "state": "done"}
+    assert (seen.positive_control, seen.negative_control) == (True, True)
+
+
+def test_nothing_there_is_absent_and_no_more():
+    """An empty healthy look reads as absent; its controls say how far it can be trusted."""
+    assert reading(page(CONTROL)).kind is ReadingKind.ABSENT
+    blind = reading(page())
+    assert (blind.kind, blind.positive_control, blind.negative_control) == (ReadingKind.ABSENT, False, True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Replied(status=401), "status_401"),
+        (Replied(status=403), "status_403"),
+        (Replied(status=404), "status_404"),
+        (Replied(status=429), "status_429"),
+        (Replied(status=500), "status_500"),
+        (Replied(status=503), "status_503"),
+        (Replied(status=302), "status_302"),
+        (Replied(status=204), "status_204"),
+        (Replied(status=200), "empty_body"),
+        (Replied(status=200, body=b"<html>One moment</html>"), "not_json"),
+        (Replied(status=200, body=b'{"complete":true,"items":[{"id":"ef_1"'), "not_json"),
+        (page(item(), CONTROL, complete=False), "incomplete"),
+        (page(item(), CONTROL, complete="true"), "incomplete"),
+        (page(item(), CONTROL, body=b'{"complete":true}'), "no_items"),
+        (page(item(), CONTROL, body=b'{"complete":true,"items":{}}'), "no_items"),
+        (page(item(), CONTROL, body=b'{"complete":true,"items":null}'), "no_items"),
+        (page(item(), CONTROL, body=b"[]"), "incomplete"),
+        (page(*[item()] * (module.ITEMS_MAX + 1)), "too_many_items"),
+        (Silent(may_have_left=True, reason="read_timeout"), "read_timeout"),
+        (Silent(may_have_left=False, reason="connect_failed"), "connect_failed"),
+        (Returned(value=[]), "not_a_reply"),
+        (Refused(reason="no"), "not_a_reply"),
+    ],
+    ids=[*(f"case{n}" for n in range(22))],
+)
+def test_r73_a_look_that_failed_means_nothing(answer, reason):
+    """Errors, refusals, pages for people, cut or empty bodies and incomplete lists are inconclusive, never absent."""
+    seen = reading(answer)
+    assert (seen.kind, seen.reason) == (ReadingKind.INCONCLUSIVE, reason)
+
+
+def test_r73_a_cut_answer_is_inconclusive_even_when_it_shows_ours():
+    """What was cut may have held a second match."""
+    cut = msgspec.structs.replace(page(item(), CONTROL), complete=False, reason="body_cut")
+    assert (reading(cut).kind, reading(cut).reason) == (ReadingKind.INCONCLUSIVE, "answer_cut")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_r74_a_forbidden_read_is_never_absence(status):
+    """403 for an object that is still being processed says nothing about it."""
+    seen = read(CALENDAR_LOOK, (Replied(status=status), Replied(status=404)), CALENDAR)
+    assert seen.kind is ReadingKind.INCONCLUSIVE
+
+
+def test_the_providers_word_on_waiting_is_kept():
+    """A refused read may say when to read again."""
+    assert reading(Replied(status=429, headers=(("retry-after", "9"),))).retry_after_seconds == 9.0
+
+
+def test_a_look_that_was_not_made_is_inconclusive():
+    """No answers, no reading."""
+    assert read(LOOK, (), SOUGHT).reason == "not_made"
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "reason"),
+    [
+        ({"account": "other"}, ReadingKind.FOREIGN, "other_account"),
+        ({"account": ...}, ReadingKind.CANDIDATE, "field_missing"),
+        ({"payload": PAYLOAD | {"amount": 11}}, ReadingKind.FOREIGN, "other_content"),
+        ({"payload": PAYLOAD | {"amount": 10.0}}, ReadingKind.FOREIGN, "other_content"),
+        ({"payload": ...}, ReadingKind.CANDIDATE, "field_missing"),
+        ({"state": "pending"}, ReadingKind.CANDIDATE, "other_state"),
+        ({"state": "failed"}, ReadingKind.CANDIDATE, "other_state"),
+        ({"state": ...}, ReadingKind.CANDIDATE, "other_state"),
+        ({"state": {"a": 1}}, ReadingKind.CANDIDATE, "other_state"),
+    ],
+)
+def test_one_weak_field_is_never_enough(changes, kind, reason):
+    """The right reference with another account, content or state is not our success."""
+    seen = reading(page(item(**changes), CONTROL))
+    assert (seen.kind, seen.reason) == (kind, reason)
+    assert seen.result is None
+    assert seen.external_id == "ef_1"
+
+
+@pytest.mark.parametrize("reference", ["op_10", "op_", "OP_1", " op_1", 1, None, ...])
+def test_only_the_exact_reference_is_ours(reference):
+    """A look-alike reference is another effect's; one without any may be ours, which is for a person to say."""
+    seen = reading(page(item(reference=reference), CONTROL))
+    nameless = reference in (None, ...)
+    assert seen.kind is (ReadingKind.CANDIDATE if nameless else ReadingKind.ABSENT)
+
+
+def test_r72_a_look_alike_is_at_most_a_candidate():
+    """Equal content without our marker is never found; other content without it is nobody's."""
+    alike = reading(page(item(reference=""), CONTROL))
+    assert (alike.kind, alike.reason) == (ReadingKind.CANDIDATE, "no_reference")
+    assert reading(page(item(reference=None, payload={"amount": 11}), CONTROL)).kind is ReadingKind.ABSENT
+
+
+def test_a_provider_without_a_marker_shows_candidates_only():
+    """Where the contract knows no reference, nothing is ever found."""
+    look = changed(match={"reference": "unknown"})
+    seen = reading(page(item()), look)
+    assert (seen.kind, seen.reason) == (ReadingKind.CANDIDATE, "no_reference")
+
+
+@pytest.mark.parametrize("changes", [{"account": "unknown"}, {"material": {}}])
+def test_an_unknown_clause_makes_a_candidate(changes):
+    """Without a known account or any material to compare, a reference alone settles nothing."""
+    seen = reading(page(item(), CONTROL), changed(match=changes))
+    assert (seen.kind, seen.reason) == (ReadingKind.CANDIDATE, "field_missing")
+
+
+def test_the_account_may_stand_in_a_header_or_follow_from_the_scope():
+    """Wherever the contract says that the account shows, it is compared there."""
+    by_header = changed(match={"account": "header:x-account"})
+    assert reading(page(item(), CONTROL, headers=(("x-account", "acct"),)), by_header).kind is ReadingKind.FOUND
+    assert reading(page(item(), CONTROL, headers=(("x-account", "b"),)), by_header).kind is ReadingKind.FOREIGN
+    by_scope = changed(match={"account": "scope"})
+    assert reading(page(item(account="b"), CONTROL), by_scope).kind is ReadingKind.FOUND
+
+
+def test_r73_two_matches_are_a_duplicate():
+    """Two things under one reference: suspected duplicate, with both names, not a joined one."""
+    seen = reading(page(item(), item(id="ef_2"), CONTROL))
+    assert (seen.kind, seen.reason) == (ReadingKind.DUPLICATE, "duplicate_suspected")
+    assert seen.external_ids == ("ef_1", "ef_2")
+    mixed = reading(page(item(payload={}), item(id="ef_2"), CONTROL))
+    assert (mixed.reason, mixed.external_id) == ("duplicate_suspected", "ef_2")
+    foreign = reading(page(item(payload={}), item(id="ef_2", account="b"), CONTROL))
+    assert (foreign.kind, foreign.reason) == (ReadingKind.DUPLICATE, "duplicate_unmatched")
+
+
+def test_one_thing_listed_twice_is_one():
+    """The same name twice is a page boundary; without names each item counts."""
+    assert reading(page(item(), item(), CONTROL)).kind is ReadingKind.FOUND
+    assert reading(page(item(id=...), item(id=...), CONTROL)).kind is ReadingKind.DUPLICATE
+
+
+def test_a_look_that_finds_everything_finds_nothing():
+    """When the random reference is found too, whatever else was found is no evidence."""
+    seen = reading(page(item(), item(id="x", reference="cf-absent-1"), CONTROL))
+    assert (seen.kind, seen.reason) == (ReadingKind.INCONCLUSIVE, "negative_control")
+    assert not seen.negative_control
+
+
+@pytest.mark.parametrize("answer", [page(item(), CONTROL), page(item(payload={}), CONTROL), page(item(), item(id="b"))])
+def test_found_needs_a_negative_control(answer):
+    """Without a random reference in the look neither found nor foreign nor duplicate counts."""
+    bare = msgspec.structs.replace(SOUGHT, names=msgspec.structs.replace(SOUGHT.names, negative=""))
+    assert reading(answer, sought=bare).reason == "negative_control"
+    unasked = changed(controls={"negative": "none"})
+    assert reading(answer, unasked).reason == "negative_control"
+
+
+def test_the_positive_control_is_an_item_of_our_account():
+    """A known item of another account does not show that ours would be seen."""
+    assert not reading(page(item(), CONTROL | {"account": "b"})).positive_control
+    assert not reading(page(item(), CONTROL), changed(controls={"positive": "none"})).positive_control
+
+
+def test_a_deployment_names_its_own_control():
+    """The deployment's known item goes before the provider's; without either none is asked for."""
+    own = msgspec.structs.replace(SOUGHT, names=msgspec.structs.replace(SOUGHT.names, control="known"))
+    assert named(LOOK, own).control == "known"
+    assert named(LOOK, SOUGHT).control == "control"
+    assert reading(page(item(reference="known", id="k")), sought=own).positive_control
+
+
+def test_the_reference_is_where_the_contract_keeps_it():
+    """The ledger's key, or a field of the payload that must be there."""
+    assert SOUGHT.names.reference == "op_1"
+    assert CALENDAR.names.reference == "u1"
+    with pytest.raises(PayloadRefused):
+        seek(CALDAV, account="a", payload=b"{}", names=Names(provider_key="op_1"))
+
+
+ICS = (
+    "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:u1\r\nDTSTART:20260102T100000Z\r\n"
+    "DTEND:20260102T110000Z\r\nSUMMARY:Tea\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+)
+CALENDAR = seek(
+    CALDAV,
+    account="ann",
+    payload=canonical({"uid": "u1", "ics": ICS}),
+    names=Names(provider_key="op_1", control="known", negative="cf-absent-1"),
+)
+GONE = Replied(status=404)
+
+
+def shown(text=ICS):
+    """A calendar object as a server returns it."""
+    return Replied(status=200, body=text.encode() if isinstance(text, str) else text)
+
+
+def calendar(main, positive=None, negative=GONE, look=CALENDAR_LOOK):
+    """The reading of a look whose controls are reads of their own."""
+    return read(look, (main, positive or shown(), negative), CALENDAR)
+
+
+def test_controls_of_their_own_are_read_in_order():
+    """The look itself, the known item, the impossible one; what has no name is not asked for."""
+    paths = [template.path for template in requests_of(CALENDAR_LOOK, CALENDAR)]
+    assert paths == ["/{reference}.ics", "/{control}.ics", "/{negative}.ics"]
+    bare = seek(CALDAV, account="ann", payload=CALENDAR.payload, names=Names(provider_key="k", negative="n"))
+    assert [template.path for template in requests_of(CALENDAR_LOOK, bare)] == ["/{reference}.ics", "/{negative}.ics"]
+    seen = read(CALENDAR_LOOK, (shown(), GONE), bare)
+    assert (seen.kind, seen.positive_control, seen.negative_control) == (ReadingKind.FOUND, False, True)
+    assert requests_of(LOOK, SOUGHT) == (LOOK.request,)
+
+
+def test_a_text_is_ours_when_its_properties_are():
+    """The URL is the reference, the named properties are the content."""
+    seen = calendar(shown(ICS.replace("SUMMARY:Tea\r\n", "").replace("UID:u1", "SUMMARY:T\r\n ea\r\nUID:u1")))
+    assert (seen.kind, seen.external_id, seen.positive_control) == (ReadingKind.FOUND, "u1", True)
+    assert seen.compared == dict.fromkeys(["account", "reference", "UID", "DTSTART", "DTEND", "SUMMARY"], "equal")
+
+
+@pytest.mark.parametrize(
+    ("main", "kind", "reason"),
+    [
+        (shown(ICS.replace("Tea", "Coffee")), ReadingKind.FOREIGN, "other_content"),
+        (shown(ICS.replace("DTEND", "DUE")), ReadingKind.FOREIGN, "other_content"),
+        (shown("hello"), ReadingKind.CANDIDATE, "field_missing"),
+        (shown(ICS[:-10]), ReadingKind.CANDIDATE, "field_missing"),
+        (shown(b"\xff"), ReadingKind.INCONCLUSIVE, "not_text"),
+        (shown(" "), ReadingKind.INCONCLUSIVE, "empty_body"),
+        (GONE, ReadingKind.ABSENT, ""),
+        (Replied(status=410), ReadingKind.ABSENT, ""),
+        (Replied(status=500), ReadingKind.INCONCLUSIVE, "status_500"),
+    ],
+    ids=lambda value: str(value)[:30] if isinstance(value, ReadingKind) else None,
+)
+def test_another_event_under_our_url_is_foreign(main, kind, reason):
+    """Somebody's event under our natural key is not ours; what cannot be compared is a candidate."""
+    seen = calendar(main)
+    assert (seen.kind, seen.reason) == (kind, reason)
+
+
+def test_nothing_of_ours_to_compare_is_no_agreement():
+    """Two texts without the named properties do not agree about them."""
+    empty = "BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"
+    for ours in (empty, "no calendar", 5):
+        sought = msgspec.structs.replace(CALENDAR, payload=canonical({"uid": "u1", "ics": ours}))
+        seen = read(CALENDAR_LOOK, (shown(empty), shown(), GONE), sought)
+        assert seen.kind is ReadingKind.CANDIDATE
+
+
+@pytest.mark.parametrize("negative", [shown(), Replied(status=500), Silent(may_have_left=True, reason="reset")])
+def test_a_failed_control_read_is_no_control(negative):
+    """A server that shows something everywhere, or fails at the control, has shown nothing."""
+    assert calendar(shown(), negative=negative).reason == "negative_control"
+    assert calendar(GONE, negative=negative).negative_control is False
+    assert not calendar(GONE, positive=Replied(status=404)).positive_control
+
+
+def test_a_missing_control_answer_is_no_control():
+    """Fewer answers than reads never count for the missing ones."""
+    seen = read(CALENDAR_LOOK, (GONE,), CALENDAR)
+    assert (seen.kind, seen.positive_control, seen.negative_control) == (ReadingKind.ABSENT, False, False)
+
+
+def test_one_item_that_names_another_reference_answers_another_question():
+    """Asked for ours and shown another's: inconclusive, not absent."""
+    single = changed(items="", complete=True, absent_status=("404",))
+    body = json.dumps(item(reference="op_2")).encode()
+    seen = reading(Replied(status=200, body=body), single)
+    assert (seen.kind, seen.reason) == (ReadingKind.INCONCLUSIVE, "other_reference")
+    ours = Replied(status=200, body=json.dumps(item()).encode())
+    assert reading(ours, single).kind is ReadingKind.FOUND
+
+
+def test_a_look_may_be_unable_to_say_that_it_is_complete():
+    """Unknown completeness is incompleteness."""
+    assert reading(page(item(), CONTROL), changed(complete="unknown")).reason == "incomplete"
+    assert reading(page(item(), CONTROL), changed(complete=False)).reason == "incomplete"
+
+
+def test_states_are_shown_short():
+    """A provider's text does not swell the evidence; other types are shown as they are."""
+    look = changed(match={"state": {"/state": ("done",), "/n": (1,)}})
+    seen = reading(page(item(state="x" * 999, n=1), CONTROL), look)
+    assert seen.state == {"/state": "x" * module.STATE_CHARS_MAX, "/n": 1}
+
+
+def test_every_way_of_looking_has_its_coverage():
+    """What a look speaks for is decided for all of them."""
+    assert set(module.COVERAGE) == set(By)

@@ -1,0 +1,175 @@
+"""Request templates: a closed vocabulary, and each value encoded for the place it stands in."""
+
+from __future__ import annotations
+
+import pytest
+
+from counterfoil.domain.canonical import SecretRef, canonical
+from counterfoil.domain.errors import PayloadRefused
+from counterfoil.domain.template import LookTemplate, Names, RequestTemplate, problems, render, text_of, uses
+
+NAMES = Names(provider_key="op_1", reference="ref 1", external_id="ex/1", control="ctl", negative="neg")
+
+
+def post(**fields):
+    """A write to /x unless the test says otherwise."""
+    return RequestTemplate(**({"method": "POST", "path": "/x"} | fields))
+
+
+def test_the_approved_bytes_are_sent_as_they_are():
+    """A json body is the payload itself, not a second encoding of it."""
+    payload = b'{"a": 1.50,  "b":[]}'
+    made = render(post(), payload, NAMES)
+    assert (made.method, made.target, made.body) == ("POST", "/x", payload)
+    assert made.headers == (("content-type", "application/json"),)
+
+
+def test_a_contract_may_say_what_the_json_is():
+    """A content type of the contract's own stands."""
+    made = render(post(headers={"content-type": "application/vnd.api+json"}), b"{}", NAMES)
+    assert made.headers == (("content-type", "application/vnd.api+json"),)
+
+
+def test_what_is_sent_elsewhere_may_be_left_out():
+    """Declared pointers are left out of the body, the last of a list first."""
+    payload = canonical({"id": "a b", "l": list(range(12)), "n": {"x": 1, "y": 2}})
+    template = post(path="/x/{payload/id}", without=("/l/2", "/l/10", "/id", "/n/x", "/l/0"))
+    made = render(template, payload, NAMES)
+    assert made.target == "/x/a%20b"
+    assert made.body == b'{"l":[1,3,4,5,6,7,8,9,11],"n":{"y":2}}'
+
+
+def test_the_whole_payload_cannot_be_left_out():
+    """A body of nothing is said by `none`, not by leaving everything out."""
+    with pytest.raises(PayloadRefused, match="left out"):
+        render(post(without=("",)), b"{}", NAMES)
+
+
+def test_a_dollar_key_is_sent_as_the_caller_wrote_it():
+    """The canonical form doubles a leading "$"; the wire sees one."""
+    assert render(post(), canonical({"$type": "post", "n": 1}), NAMES).body == b'{"$type":"post","n":1}'
+
+
+@pytest.mark.parametrize(
+    ("value", "pointer"), [({"a": [1], "b": b"x"}, "/b"), ({"a": [1.5, None, "x", {"s": SecretRef("k")}]}, "/a/3/s")]
+)
+def test_what_json_has_no_form_for_is_refused_with_its_pointer(value, pointer):
+    """Bytes, dates, decimals and secret references never leave as some reader's guess."""
+    with pytest.raises(PayloadRefused) as refused:
+        render(post(), canonical(value), NAMES)
+    assert refused.value.pointer == pointer
+    assert refused.value.__context__ is None
+
+
+def test_a_text_of_the_payload_is_the_body():
+    """`payload/POINTER` sends that text and nothing around it."""
+    made = render(post(body="payload/ics"), canonical({"ics": "BEGIN:é\r\n"}), NAMES)
+    assert made.body == "BEGIN:é\r\n".encode()
+    assert made.headers == ()
+
+
+def test_no_body_reads_no_payload():
+    """With `none` and no placeholder the payload is not even parsed."""
+    assert render(post(body="none"), b"not json", NAMES).body == b""
+    assert render(LookTemplate(path="/y"), b"not json", NAMES).target == "/y"
+
+
+def test_bytes_that_are_no_canonical_form_are_refused():
+    """A placeholder into a broken payload finds nothing to guess at."""
+    with pytest.raises(PayloadRefused) as refused:
+        render(post(path="/{payload/a}"), b"{", NAMES)
+    assert refused.value.__context__ is None
+
+
+@pytest.mark.parametrize("value", [None, True, 1.5, ["a"], {"a": 1}])
+def test_only_text_and_whole_numbers_stand_in_requests(value):
+    """A value with more than one form as text is refused."""
+    with pytest.raises(PayloadRefused, match="text or a whole number"):
+        text_of({"a": value}, "payload/a")
+
+
+def test_a_missing_value_is_refused():
+    """Nothing at the pointer is no empty text."""
+    with pytest.raises(PayloadRefused):
+        text_of({}, "payload/a")
+
+
+def test_whole_numbers_and_whole_payloads_stand_too():
+    """A number is its digits; a payload that is one text is `payload`."""
+    assert text_of({"a": {"b/c": 7}}, "payload/a/b~1c") == "7"
+    assert text_of("all", "payload") == "all"
+
+
+def test_query_values_are_encoded_and_may_repeat():
+    """Each value is percent-encoded whole; a name may have several."""
+    template = LookTemplate(
+        path="/l", query={"r": ("{reference}", "{control}", "{negative}"), "q": "a&b={external_id}"}
+    )
+    assert render(template, b"", NAMES).target == "/l?r=ref%201&r=ctl&r=neg&q=a%26b%3Dex%2F1"
+
+
+def test_an_unknown_control_is_not_asked_for():
+    """Without a known item the look goes without its positive control."""
+    template = LookTemplate(path="/l", query={"r": ("{provider_key}", "{control}")})
+    assert render(template, b"", Names(provider_key="k")).target == "/l?r=k"
+
+
+def test_a_name_that_is_not_known_is_refused():
+    """An empty name never becomes an empty search, which would find everything."""
+    with pytest.raises(PayloadRefused, match="not known"):
+        render(LookTemplate(path="/l", query={"id": "{external_id}"}), b"", Names())
+
+
+@pytest.mark.parametrize("value", ["", "a/b", "..\\x", "a\nb", "a\x00b", "a\x7fb"])
+def test_a_path_value_cannot_name_another_resource(value):
+    """Servers decode %2F before they route, so slashes are refused, not encoded."""
+    with pytest.raises(PayloadRefused):
+        render(post(path="/c/{payload/u}.ics"), canonical({"u": value}), NAMES)
+
+
+@pytest.mark.parametrize("value", [".", ".."])
+def test_a_path_value_cannot_climb(value):
+    """A segment of dots is removed by whoever normalises the path, so it is refused."""
+    with pytest.raises(PayloadRefused, match="dot segment"):
+        render(post(path="/c/{payload/u}"), canonical({"u": value}), NAMES)
+
+
+def test_a_path_value_is_encoded():
+    """Everything reserved is percent-encoded: `?` and `#` end no path."""
+    assert render(post(path="/c/{payload/u}"), canonical({"u": "a?b#c é%"}), NAMES).target == "/c/a%3Fb%23c%20%C3%A9%25"
+
+
+@pytest.mark.parametrize("value", ["a\r\nx: y", "a\nb", "a\x00", "é"])
+def test_a_header_value_cannot_make_another_header(value):
+    """CR, LF, control characters and what is no ASCII are refused in headers."""
+    with pytest.raises(PayloadRefused, match="ASCII"):
+        render(post(headers={"x-ref": "{payload/u}"}), canonical({"u": value}), NAMES)
+
+
+def test_a_header_is_filled_in():
+    """A header holds its text and its values."""
+    made = render(LookTemplate(path="", headers={"x-ref": "k={provider_key}"}), b"", NAMES)
+    assert (made.target, made.headers) == ("", (("x-ref", "k=op_1"),))
+
+
+def test_a_value_is_never_read_as_a_template():
+    """A payload text with braces is text."""
+    template = LookTemplate(path="/l", query={"q": "{payload/a}"})
+    assert render(template, canonical({"a": "{provider_key}"}), NAMES).target == "/l?q=%7Bprovider_key%7D"
+
+
+@pytest.mark.parametrize("text", ["{key}", "{payloads}", "{payload.a}", "{}", "{", "}", "{{reference}}", "a}b"])
+def test_the_vocabulary_is_closed(text):
+    """Any other brace is named as a problem."""
+    assert problems(LookTemplate(path="/l", query={"q": text})) != ()
+
+
+def test_the_vocabulary_passes():
+    """All six words are known, wherever they stand."""
+    template = post(
+        path="/{provider_key}", query={"a": ("{external_id}", "{control}")},
+        headers={"x": "{reference}{negative}{payload/a}{payload}"},
+    )  # fmt: skip
+    assert problems(template) == ()
+    assert uses(template, "control")
+    assert not uses(post(), "control")
