@@ -45,8 +45,24 @@ def test_binding_is_pythons_own(function):
                 binder.bind(args, kwargs)
             continue
         expected.apply_defaults()
+        if expected.arguments.keys() != signature.parameters.keys():  # Python 3.13.0 binds what it cannot call
+            with pytest.raises(TypeError, match="missing a required argument"):
+                binder.bind(args, kwargs)
+            continue
         stars = {"rest": list(expected.arguments["rest"])} if "rest" in expected.arguments else {}
         assert binder.bind(args, kwargs) == dict(expected.arguments) | stars
+
+
+def test_what_an_interpreter_leaves_unbound_is_refused():
+    """A call for which Python finds no argument and says nothing is refused all the same."""
+
+    class Forgetful(inspect.Signature):
+        def bind(self, /, *args, **kwargs):
+            return inspect.BoundArguments(self, {"more": kwargs})
+
+    signature = Forgetful(inspect.signature(starred).parameters.values())
+    with pytest.raises(TypeError, match="missing a required argument: 'a'"):
+        bind(signature, (), {"a": 1})
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: str(inspect.signature(function)))
@@ -92,10 +108,13 @@ def test_variable_arguments_stand_under_their_own_names():
 
 
 def test_an_ordinary_call_asks_python_nothing():
-    """A call without variable arguments takes the short way."""
+    """A call without variable arguments takes the short way, with defaults that are false, too."""
     binder = Binder(inspect.signature(ordinary))
+    falsy = Binder(inspect.signature(positional))
+    binder._signature = falsy._signature = None
     assert binder.bind((1,), {"c": 3}) == {"a": 1, "b": 2, "c": 3, "d": None}
     assert binder.bind([], {"a": 1, "c": 3}) == {"a": 1, "b": 2, "c": 3, "d": None}
+    assert falsy.bind((1,), {}) == {"a": 1, "b": 0, "c": False, "d": ""}
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from counterfoil.domain import canonical as module
 from counterfoil.domain.canonical import (
     DEPTH_MAX,
     INT_BITS_MAX,
@@ -441,6 +442,12 @@ def test_a_value_that_holds_itself_many_times_over_is_refused_at_once(leaf):
     assert refusal_of(value).pointer == ""
 
 
+def test_one_long_text_a_thousand_times_over_is_never_written_out(monkeypatch):
+    """What is too large as a whole is refused before it takes a gigabyte to find out."""
+    monkeypatch.setattr(module, "_ENCODER", None)
+    assert "longer than" in refusal_of(["a" * PAYLOAD_BYTES_MAX] * 1000).problem
+
+
 def test_a_long_pointer_is_shown_short():
     """The pointer is kept whole; the message, which goes to a log, is not as long as a key can be."""
     flaw = refusal_of({"k" * 5000: {1}})
@@ -513,6 +520,22 @@ def test_r34_immaterial_fields_are_left_out():
     for declared in (pointers, pointers[::-1]):
         assert select(value, immaterial=declared) == {"id": 7, "tries": [{}, 2, *range(4, 10)]}
     assert select(value) is value
+
+
+@pytest.mark.parametrize("wrap", [lambda order: order, lambda order: {"order": order}], ids=["alone", "in a call"])
+def test_r34_a_pointer_leads_into_a_model(wrap):
+    """A field of a model, Struct or dataclass is found under the name it is sent by: two orders are two intents."""
+    where = "/order" if wrap(1) == {"order": 1} else ""
+    for make, name in [
+        (lambda number: Order(UUID(int=number)), "/id"),
+        (lambda number: Invoice(total_minor=number), "/totalMinor"),
+        (lambda number: StandIn({"id": number}), "/id"),
+        (lambda number: {"id": number, "pair": (1.5, Decimal(2))}, "/id"),
+    ]:
+        one, two = (select(wrap(make(number)), material=(where + name,)) for number in (1, 2))
+        assert canonical(one) != canonical(two)
+        one, two = (select(wrap(make(number)), immaterial=(where + name,)) for number in (1, 2))
+        assert canonical(one) == canonical(two)
 
 
 def test_material_and_immaterial_exclude_each_other():

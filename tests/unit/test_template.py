@@ -134,6 +134,27 @@ def test_a_path_value_cannot_climb(value):
         render(post(path="/c/{payload/u}"), canonical({"u": value}), NAMES)
 
 
+@pytest.mark.parametrize("value", ["/a b/c", "a b/c", "/a b/c/"])
+def test_a_path_may_hold_several_segments_where_it_says_so(value):
+    """`{/payload/POINTER}` is a slash before each segment of the value, each encoded by itself."""
+    template = LookTemplate(path="{/payload/c}/{reference}.ics")
+    assert problems(template) == ()
+    assert render(template, canonical({"c": value}), NAMES).target == "/a%20b/c/ref%201.ics"
+
+
+@pytest.mark.parametrize("value", ["", "/", "a//b", "a/../b", "a/./b", "..", "a\\b", "a/b\n"])
+def test_several_segments_cannot_climb_either(value):
+    """Empty segments, dots and control characters are refused in each of them."""
+    with pytest.raises(PayloadRefused):
+        render(LookTemplate(path="{/payload/c}/x"), canonical({"c": value}), NAMES)
+
+
+def test_several_segments_stand_in_paths_only():
+    """In a query or a header the word is no placeholder."""
+    assert problems(LookTemplate(path="/l", query={"q": "{/payload/c}"})) != ()
+    assert problems(LookTemplate(path="{/nothing}")) != ()
+
+
 def test_a_path_value_is_encoded():
     """Everything reserved is percent-encoded: `?` and `#` end no path."""
     assert render(post(path="/c/{payload/u}"), canonical({"u": "a?b#c é%"}), NAMES).target == "/c/a%3Fb%23c%20%C3%A9%25"

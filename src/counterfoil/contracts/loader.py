@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,8 +38,12 @@ def names() -> list[str]:
 
 def schema() -> dict[str, object]:
     """The JSON Schema of a contract file, made from the model itself."""
-    made = msgspec.json.schema(Contract)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Counterfoil contract", **made}
+    made = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Counterfoil contract",
+        **msgspec.json.schema(Contract),
+    }
+    return msgspec.json.decode(msgspec.json.encode(made), type=dict[str, object])
 
 
 def load(name_or_path: str | Path) -> Contract:
@@ -85,13 +90,18 @@ def _text(path: Path) -> str:
         raise ContractInvalid(str(path), line, "is not UTF-8") from error
 
 
+def _line(mark: object) -> int:
+    """The line of either reader's mark, from 0."""
+    return int(getattr(mark, "line", 0))
+
+
 class _File:
     """One YAML file as plain values, with the line of every key and item."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self._lines: dict[Tokens, int] = {(): 1}
-        self._document = self._plain(self._compose(text), (), DEPTH_MAX)
+        self._document = self._plain(self._compose(text), ())
 
     def contract(self) -> Contract:
         """The model of it; unknown keys are refused."""
@@ -110,41 +120,48 @@ class _File:
     def _compose(self, text: str) -> yaml.Node:
         import yaml
 
+        reader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
-            for token in yaml.scan(text, Loader=yaml.SafeLoader):
-                if isinstance(token, yaml.AnchorToken | yaml.AliasToken):
-                    raise self._refused(token.start_mark.line, "anchors and aliases are not used in contracts")
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            self._survey(yaml.parse(text, Loader=reader))
+            node = yaml.compose(text, Loader=reader)
         except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            raise self._refused(mark.line if mark else 0, f"is not YAML: {error.problem or error.context}") from None
+            line = _line(error.problem_mark or error.context_mark)
+            raise self._refused(line, f"is not YAML: {error.problem or error.context}") from None
         except yaml.YAMLError as error:
             raise self._refused(0, f"is not YAML: {getattr(error, 'reason', 'unreadable')}") from None
-        except RecursionError:
-            raise self._refused(0, f"is nested deeper than {DEPTH_MAX}") from None
         if node is None:
             raise self._refused(0, "is empty")
         return node
 
+    def _survey(self, events: Iterable[yaml.Event]) -> None:
+        """Refuse what could make a small file large or deep, before anything is built of it."""
+        import yaml
+
+        depth = 0
+        for event in events:
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEPTH_MAX:
+                raise self._refused(_line(event.start_mark), f"is nested deeper than {DEPTH_MAX}")
+            if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+                raise self._refused(_line(event.start_mark), "anchors and aliases are not used in contracts")
+
     def _refused(self, line: int, problem: str) -> ContractInvalid:
         return ContractInvalid(self.path, line + 1, problem)
 
-    def _plain(self, node: yaml.Node, at: Tokens, depth: int) -> object:
+    def _plain(self, node: yaml.Node, at: Tokens) -> object:
         import yaml
 
-        if depth == 0:
-            raise self._refused(node.start_mark.line, f"is nested deeper than {DEPTH_MAX}")
         if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, at, depth)
+            return self._mapping(node, at)
         if isinstance(node, yaml.SequenceNode):
-            return [self._item(item, (*at, str(index)), depth) for index, item in enumerate(node.value)]
+            return [self._item(item, (*at, str(index))) for index, item in enumerate(node.value)]
         return self._scalar(node)
 
-    def _item(self, node: yaml.Node, at: Tokens, depth: int) -> object:
+    def _item(self, node: yaml.Node, at: Tokens) -> object:
         self._lines[at] = node.start_mark.line + 1
-        return self._plain(node, at, depth - 1)
+        return self._plain(node, at)
 
-    def _mapping(self, node: yaml.MappingNode, at: Tokens, depth: int) -> dict[str, object]:
+    def _mapping(self, node: yaml.MappingNode, at: Tokens) -> dict[str, object]:
         made: dict[str, object] = {}
         for key_node, value_node in node.value:
             key = key_node.value
@@ -154,7 +171,7 @@ class _File:
             if key in made:
                 raise self._refused(line, f"key {key!r} stands twice (first in line {self._lines[*at, key]})")
             self._lines[*at, key] = line + 1
-            made[key] = self._plain(value_node, (*at, key), depth - 1)
+            made[key] = self._plain(value_node, (*at, key))
         return made
 
     def _scalar(self, node: yaml.Node) -> object:

@@ -33,6 +33,9 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
     """A guarded function came back with a value."""
 
     value: Any = None
+    """As a replay returns it: what the canonical form reads back."""
+    kept: bool = True
+    """False where the value has no canonical form: then nobody gets it, not even the first caller."""
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):

@@ -60,6 +60,9 @@ class Binder:
         payload: dict[str, object] = dict(bound.arguments)
         if self._star is not None:
             payload[self._star] = list(bound.arguments[self._star])
+        # Python 3.13.0 leaves out a positional-only parameter whose name went to **kwargs, where the call itself fails.
+        if payload.keys() != self._names:
+            raise TypeError(f"missing a required argument: {min(self._names - payload.keys())!r}")
         return payload
 
     def unbind(self, payload: Mapping[str, object]) -> tuple[list[object], dict[str, object]]:

@@ -93,7 +93,7 @@ def reference(value: object, *, floats: Floats = "keep") -> bytes:
     except Flaw as flaw:
         refusal = flaw.at(writer.path)
     else:
-        return b"".join(writer.parts)
+        return "".join(writer.parts).encode("utf-8")
     raise refusal
 
 
@@ -108,7 +108,7 @@ def parse(text: bytes) -> object:
         value = msgspec.json.decode(text)
         # No tag and no doubled "$" without these two bytes, and most payloads have neither.
         return _revived(value, path) if b'"$' in text else value
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         refusal = NotCanonical("", "is not canonical JSON")
     except Flaw as flaw:
         refusal = flaw.at(path)
@@ -133,28 +133,36 @@ def fingerprint(text: bytes, *, key: bytes | None = None) -> str:
 
 
 def select(value: object, *, material: tuple[str, ...] = (), immaterial: tuple[str, ...] = ()) -> object:
-    """Return what is compared of a plain value: what stands at the material pointers, or all but the immaterial.
+    """Return what is compared of a value: what stands at the material pointers, or all but the immaterial.
+
+    Pointers name fields as they are sent: a model or dataclass on the way is taken for the dict of its fields.
 
     Args:
-        value: plain, as `parse` and `loads` return it.
+        value: whatever has a canonical form.
         material: allow list; what is missing stays missing in the result, which maps pointer to value.
         immaterial: what is left out.
 
     Raises:
+        NotCanonical: the value has no canonical form.
         ValueError: both are given.
         BadPointer: one is no JSON pointer, or an immaterial one is the whole value.
     """
     if material and immaterial:
         raise ValueError("an action declares material or immaterial pointers, not both")
+    if not material and not immaterial:
+        return value
+    value = _plain(value)
     if material:
         found = {text: pointer.get(value, pointer.parse(text)) for text in material}
         return {text: item for text, item in found.items() if item is not pointer.MISSING}
-    # The last item of a list goes first, so that the others are still where they were declared to be; of two indexes
-    # without leading zeros the longer is the larger.
-    paths = sorted(map(pointer.parse, immaterial), key=lambda path: [(len(token), token) for token in path])
-    for path in reversed(paths):
-        value = pointer.without(value, path)
-    return value
+    return pointer.without_all(value, map(pointer.parse, immaterial))
+
+
+def _plain(value: object) -> object:
+    """Return the value in dicts, lists and scalars, of which every pointer knows the inside."""
+    if (type(value) is dict or type(value) is list) and _room_left(value, PAYLOAD_BYTES_MAX, DEPTH_MAX) >= 0:
+        return value
+    return parse(canonical(value))
 
 
 def _quick(value: object) -> bytes | None:
@@ -176,11 +184,11 @@ def _quick(value: object) -> bytes | None:
 def _room_left(value: dict[Any, Any] | list[Any], room: int, depth: int) -> int:  # noqa: C901
     """Return how many of `room` characters the value leaves, or less than 0 where `reference` must judge.
 
-    One loop that calls nothing, as every payload pays for it. By exact type: a subclass may be spelled otherwise. The room ends a value that holds itself many times over before
-    its text outgrows the memory.
+    One loop that calls nothing, as every payload pays for it. By exact type: a subclass may be spelled otherwise. The
+    room ends a value that holds itself many times over before its text outgrows the memory.
     """
     room -= len(value)
-    if room < 0 or depth == 0:
+    if depth == 0:
         return -1
     items: Iterable[Any] = value
     if type(value) is dict:
@@ -211,16 +219,16 @@ class _Writer:
     def __init__(self, floats: Floats) -> None:
         self.floats = floats
         self.path: list[str] = []
-        self.parts: list[bytes] = []
+        self.parts: list[str] = []
         self.room = PAYLOAD_BYTES_MAX
 
     def emit(self, text: str) -> None:
-        part = utf8(text)
-        self.room -= len(part)
+        # ASCII is its own UTF-8; of anything else it shows here, while the path is known, whether it has one.
+        self.room -= len(text) if text.isascii() else len(utf8(text))
         if self.room < 0:
             self.path.clear()
             raise Flaw(f"is longer than {PAYLOAD_BYTES_MAX} bytes")
-        self.parts.append(part)
+        self.parts.append(text)
 
     def write(self, value: object, depth: int) -> None:
         if hasattr(type(value), "get_secret_value"):

@@ -30,6 +30,8 @@ class EventKind(StrEnum):
     """A read was paid from the budget and is about to be made."""
     DECIDED = "decided"
     """A person's or a rule's decision."""
+    NOTED = "noted"
+    """Something about another operation that this one's writers must take notice of."""
     REPEATED = "repeated"
     """The same call with other immaterial values: recorded, never sent."""
 

@@ -51,9 +51,6 @@ def judge(contract: Contract, answer: Answer, attempt: int, effect: str) -> Evid
 
 
 def _of_return(contract: Contract, answer: Returned, attempt: int, effect: str) -> Evidence:
-    parsed = reply.plain(answer.value)
-    result = reply.result_of(contract.result, parsed.value)
-    facts = {} if parsed.ok and (result is not None or parsed.value is None) else {"result": "not_kept"}
     return Evidence(
         source=Source.ANSWER,
         finding=Finding.SUCCEEDED,
@@ -61,8 +58,8 @@ def _of_return(contract: Contract, answer: Returned, attempt: int, effect: str) 
         quiesced=True,
         rule="function.returned",
         effect=effect,
-        result=result,
-        facts=facts,
+        result=reply.result_of(contract.result, answer.value) if contract.result else answer.value,
+        facts={} if answer.kept else {"result": "not_kept"},
     )
 
 

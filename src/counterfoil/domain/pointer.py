@@ -6,13 +6,14 @@ Everything here works on plain values (dicts and lists) and never changes the on
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Final, cast
 
 TOKENS_MAX: Final = 64
 """As deep as a canonical value may be: a longer pointer could never find anything."""
 
-_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}", re.ASCII)
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}")
 """RFC 6901, section 4: no leading zeros; nine digits are more than any payload has items."""
 
 _STRAY_TILDE: Final = re.compile(r"~(?![01])")
@@ -84,7 +85,7 @@ def get(value: object, tokens: tuple[str, ...]) -> object:
 def without(value: object, tokens: tuple[str, ...]) -> object:
     """Return the value less what stands at the pointer; the value itself where nothing stands there.
 
-    Items behind a removed one move up, so of several pointers into one list the last goes first.
+    Items behind a removed one move up: `without_all` takes several pointers as they are declared.
 
     Raises:
         BadPointer: the pointer is the whole value, of which nothing would be left.
@@ -94,6 +95,19 @@ def without(value: object, tokens: tuple[str, ...]) -> object:
     if get(value, tokens) is MISSING:
         return value
     return _rebuilt(value, tokens, MISSING)
+
+
+def without_all(value: object, paths: Iterable[tuple[str, ...]]) -> object:
+    """Return the value less what stands at each pointer, whatever their order and however many lead into one list.
+
+    Raises:
+        BadPointer: one of them is the whole value.
+    """
+    # The last item of a list goes first, so that the others still stand where they were declared to; of two indexes
+    # without leading zeros the longer is the larger.
+    for path in sorted(paths, key=lambda path: [(len(token), token) for token in path], reverse=True):
+        value = without(value, path)
+    return value
 
 
 def put(value: object, tokens: tuple[str, ...], new: object) -> object:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from email.utils import parsedate_to_datetime
 
-import msgspec
-
 from counterfoil.domain import body
 from counterfoil.domain.answer import Replied
 from counterfoil.domain.payload import RESULT_BYTES_MAX
@@ -59,12 +57,3 @@ def result_of(pointers: dict[str, str], document: object) -> object:
         found = {name: body.at(document, where) for name, where in pointers.items()}
         picked = {name: None if value is MISSING else value for name, value in found.items()}
     return picked if len(body.encode(picked)) <= RESULT_BYTES_MAX else None
-
-
-def plain(value: object) -> body.Parsed:
-    """Turn a function's return value into the JSON that a replay returns too, so that both are of one type."""
-    try:
-        encoded = msgspec.json.encode(value)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        return body.Parsed(ok=False, reason="not_json")
-    return body.parse(encoded)

@@ -201,5 +201,5 @@ def _automatic(contract: Contract) -> Iterator[tuple[str, str]]:
 
 def _retention(contract: Contract) -> Iterator[tuple[str, str]]:
     retention = contract.protection.retention_seconds
-    if isinstance(retention, float) and retention <= contract.send_deadline_seconds:
+    if not isinstance(retention, str) and retention <= contract.send_deadline_seconds:
         yield "$.protection.retention_seconds", "is over before one send must have ended"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -32,6 +33,8 @@ _POINTER_SHOWN_MAX: Final = 200
 _ESCAPES: Final = {code: f"\\u{code:04x}" for code in range(0x20)} | {
     ord(character): "\\" + letter for character, letter in zip('"\\\b\f\n\r\t', '"\\bfnrt', strict=True)
 }
+
+_SPECIAL: Final = re.compile(r'[\x00-\x1f"\\]')
 
 
 class NotCanonical(ValueError):
@@ -85,7 +88,9 @@ def literal(value: object) -> str | None:
 
 def quoted(text: str) -> str:
     """Return the text as a JSON string with nothing escaped that need not be (RFC 8259, section 7)."""
-    return '"' + text.translate(_ESCAPES) + '"'
+    if _SPECIAL.search(text):
+        text = text.translate(_ESCAPES)
+    return '"' + text + '"'
 
 
 def utf8(text: str) -> bytes:

@@ -20,8 +20,11 @@ Pointer = Annotated[str, msgspec.Meta(pattern=r"^(/([^/~]|~[01])*)*$")]
 """A JSON pointer (RFC 6901); the empty one is the whole document."""
 HeaderName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9!#$%&'*+.^_`|~-]+$")]
 """A field name (RFC 9110 5.1), lower case so that one name is written one way."""
-PathText = Annotated[str, msgspec.Meta(pattern=r"^(/[^?#\s]*)?$")]
-"""A path below the provider's base URL, or empty for the base URL itself."""
+PathText = Annotated[str, msgspec.Meta(pattern=r"^(\{?/[^?#\s]*)?$")]
+"""A path below the provider's base URL, or empty for the base URL itself.
+
+`{payload/POINTER}` is one segment; `{/payload/POINTER}` is a slash and one or more of them (RFC 6570 3.2.6).
+"""
 BodyText = Annotated[str, msgspec.Meta(pattern=r"^(none|json|payload(/.*)?)$")]
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -76,10 +79,13 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 def problems(template: RequestTemplate | LookTemplate) -> tuple[str, ...]:
     """Name every placeholder that is not of the vocabulary, and every brace that is none."""
     found: list[str] = []
-    for text in texts(template):
-        if "{" in _PLACEHOLDER.sub("", text) or "}" in _PLACEHOLDER.sub("", text):
+    for index, text in enumerate(texts(template)):
+        rest = _PLACEHOLDER.sub("", text)
+        if "{" in rest or "}" in rest:
             found.append(f"{text!r} holds a brace that opens no placeholder")
-        found += [f"{{{word}}} is no placeholder" for word in _PLACEHOLDER.findall(text) if not _known(word)]
+        # Only a path, the first of the texts, may hold more than one segment at once.
+        words = [(w, w if index else w.removeprefix("/")) for w in _PLACEHOLDER.findall(text)]
+        found += [f"{{{word}}} is no placeholder here" for word, bare in words if not _known(bare)]
     return tuple(found)
 
 
@@ -163,7 +169,12 @@ class _Fill(msgspec.Struct, frozen=True, kw_only=True):
         return value
 
     def _segment(self, word: str) -> str:
-        value = self._value(word)
+        if not word.startswith("/"):
+            return self._encoded(word, self._value(word))
+        parts = self._value(word[1:]).strip("/").split("/")
+        return "".join("/" + self._encoded(word, part) for part in parts)
+
+    def _encoded(self, word: str, value: str) -> str:
         if not value or _PATH_REFUSED.search(value):
             raise PayloadRefused(word, "a path segment may be neither empty nor hold slashes or control characters")
         return quote(value, safe="")
@@ -233,7 +244,9 @@ def _foreign(document: object) -> tuple[str, ...] | None:
 
 def _reads(template: RequestTemplate | LookTemplate, payload: bytes) -> bool:
     """The payload has to be taken apart, which costs time that most requests need not spend."""
-    if any(word.startswith("payload") for text in texts(template) for word in _PLACEHOLDER.findall(text)):
+    if any(
+        word.removeprefix("/").startswith("payload") for text in texts(template) for word in _PLACEHOLDER.findall(text)
+    ):
         return True
     if isinstance(template, LookTemplate) or template.body == "none":
         return False

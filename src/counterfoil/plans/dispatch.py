@@ -70,8 +70,8 @@ def _withdraw(claim: Claim) -> Plan[None]:
         source=Source.TRANSPORT, finding=Finding.NOT_SENT, attempt=1, quiesced=True, rule="house.interrupted",
         reason="interrupted_before_send",
     )  # fmt: skip
-    line, body = observing.written(evidence, b"")
-    yield Amend(operation=claim.id, rule=rules.withdraw(evidence, line, body))
+    said = observing.sealed(evidence, b"")
+    yield Amend(operation=claim.id, rule=rules.withdraw(evidence, said.line, said.body))
 
 
 def _refused_by_check(order: Order, refusal: str) -> Plan[Ended]:
@@ -127,11 +127,12 @@ def send(
         evidence = _judged(action, flight.interrupted(_word(interruption)), number)
         if flight.detached:
             evidence = msgspec.structs.replace(evidence, quiesced=False)
-        yield from observing.record(claimed, evidence, action.contract, salt=salt, jitter=draw.jitter)
+        yield from observing.record(claimed, observing.sealed(evidence, salt), action.contract, jitter=draw.jitter)
         raise
-    evidence = _judged(action, answer, number)
+    said = observing.sealed(_judged(action, answer, number), salt)
+    evidence = said.evidence
     # Crash here: answered and unrecorded; it reads as unknown until a look (test_crash_before_outcome).
-    operation = yield from observing.record(claimed, evidence, action.contract, salt=salt, jitter=draw.jitter)
+    operation = yield from observing.record(claimed, said, action.contract, jitter=draw.jitter)
     return Ended(
         operation=operation, standing=Standing.NEW, result=evidence.result, evidence_rule=evidence.rule,
         error=flight.error,
@@ -177,9 +178,8 @@ def _send_again(order: Order, draw: Draw, history: History) -> Plan[Ended]:
     provider_key = begun_of(history.events[-1]).provider_key
     if payload is None:
         evidence = _judged(order.action, Silent(may_have_left=False, reason="payload_erased"), attempts[-1].number)
-        yield from observing.record(
-            claimed, evidence, order.action.contract, salt=draw.salts[SALT_BYTES:], jitter=draw.jitter
-        )
+        said = observing.sealed(evidence, draw.salts[SALT_BYTES:])
+        yield from observing.record(claimed, said, order.action.contract, jitter=draw.jitter)
         return _stands(history, Standing.EXISTING, because=("its payload was erased",))
     arguments = order.arguments if payload == order.intent.payload else None
     return (yield from send(order, draw, claimed, payload=payload, arguments=arguments, provider_key=provider_key))

@@ -25,40 +25,48 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     head: bytes
 
 
-def written(evidence: Evidence, salt: bytes) -> tuple[bytes, bytes | None]:
-    """The hashed record of an observation and its erasable body."""
+class Sealed(msgspec.Struct, frozen=True, kw_only=True):
+    """Evidence as it is written: a hashed record and an erasable body."""
+
+    evidence: Evidence
+    """Without a result that is too large to keep: the first caller gets what a replay gets."""
+    line: bytes
+    body: bytes | None
+
+
+def sealed(evidence: Evidence, salt: bytes) -> Sealed:
+    """Part what is hashed from what may be erased."""
     if evidence.result is None and not evidence.facts:
-        return encode(evidence), None
+        return Sealed(evidence=evidence, line=encode(evidence), body=None)
     kept = canonical.canonical({"facts": evidence.facts, "result": evidence.result})
     if len(kept) > RESULT_BYTES_MAX:
-        kept = canonical.canonical({"facts": {}, "result": None, "too_large": len(kept)})
+        facts = {**evidence.facts, "result": "too_large"}
+        evidence = msgspec.structs.replace(evidence, result=None, facts=facts)
+        kept = canonical.canonical({"facts": facts, "result": None})
     body = seal(salt, kept)
     bare = msgspec.structs.replace(evidence, result=None, facts={}, body_digest=salted_digest(body))
-    return encode(bare), body
+    return Sealed(evidence=evidence, line=encode(bare), body=body)
 
 
-def record(claimed: Claimed, evidence: Evidence, contract: Contract, *, salt: bytes, jitter: float) -> Plan[Operation]:
+def record(claimed: Claimed, said: Sealed, contract: Contract, *, jitter: float) -> Plan[Operation]:
     """Make evidence durable for the holder of a claim; it reads nothing unless somebody wrote meanwhile."""
-    line, body = written(evidence, salt)
     moved = rules.advance(
-        claimed.operation, claimed.attempts, claimed.discrepancy, evidence, contract, jitter=jitter
+        claimed.operation, claimed.attempts, claimed.discrepancy, said.evidence, contract, jitter=jitter
     )
+    after, step = moved.operation, moved.next
     reply = yield Settle(
-        operation=moved.operation, head=claimed.head, record=line, body=body, due_after=moved.next.after_seconds
+        operation=after, head=claimed.head, record=said.line, body=said.body, due_after=step.after_seconds
     )
-    if isinstance(reply, Settled):
-        due_at = reply.at + moved.next.after_seconds if moved.next.step else 0.0
-        return msgspec.structs.replace(
-            moved.operation, updated_at=reply.at, due_at=due_at, seq=moved.operation.seq + 1
-        )
-    return (yield from amend(claimed.operation.id, evidence, contract, line=line, body=body, jitter=jitter))
+    if type(reply) is Settled:
+        due_at = reply.at + step.after_seconds if step.step else 0.0
+        return msgspec.structs.replace(after, updated_at=reply.at, due_at=due_at, seq=after.seq + 1)
+    return (yield from amend(after.id, said, contract, jitter=jitter))
 
 
-def amend(
-    operation: str, evidence: Evidence, contract: Contract, *, line: bytes, body: bytes | None, jitter: float
-) -> Plan[Operation]:
+def amend(operation: str, said: Sealed, contract: Contract, *, jitter: float) -> Plan[Operation]:
     """Append evidence to whatever stands there now: late and contradictory evidence is always accepted."""
-    reply = yield Amend(operation=operation, rule=rules.observe(evidence, line, body, contract, jitter=jitter))
+    rule = rules.observe(said.evidence, said.line, said.body, contract, jitter=jitter)
+    reply = yield Amend(operation=operation, rule=rule)
     if isinstance(reply, Amended | Declined) and reply.history is not None:
         return reply.history.operation
     raise AssertionError(f"an observation was answered with {type(reply).__name__}")
@@ -66,11 +74,10 @@ def amend(
 
 def append(operation: str, evidence: Evidence, contract: Contract, *, salt: bytes, jitter: float) -> Plan[Operation]:
     """Append evidence for one who holds no claim: a look, a recovery, an operator's finding."""
-    line, body = written(evidence, salt)
-    return (yield from amend(operation, evidence, contract, line=line, body=body, jitter=jitter))
+    return (yield from amend(operation, sealed(evidence, salt), contract, jitter=jitter))
 
 
 def take(operation: str, line: bytes, body: bytes | None, contract: Contract) -> Plan[Operation]:
     """Append a record that was written down elsewhere; twice is once."""
     evidence = msgspec.json.decode(line, type=Evidence)
-    return (yield from amend(operation, evidence, contract, line=line, body=body, jitter=0.0))
+    return (yield from amend(operation, Sealed(evidence=evidence, line=line, body=body), contract, jitter=0.0))

@@ -34,8 +34,8 @@ def recover(history: History, action: Action, draw: Draw) -> Plan[History]:
             continue
         evidence = yield from _left(attempt)
         if evidence is not None:
-            line, body = observing.written(evidence, draw.salts[:SALT_BYTES])
-            rule = rules.observe(evidence, line, body, action.contract, jitter=draw.jitter)
+            said = observing.sealed(evidence, draw.salts[:SALT_BYTES])
+            rule = rules.observe(evidence, said.line, said.body, action.contract, jitter=draw.jitter)
             reply = yield Amend(operation=history.operation.id, rule=rule)
             assert isinstance(reply, Amended | Declined)  # noqa: S101 - an Amend has no third answer
             history = reply.history or history

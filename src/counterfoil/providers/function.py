@@ -138,7 +138,7 @@ def _returned(value: Any) -> Returned:
     try:
         return Returned(value=canonical.parse(canonical.canonical(value)))
     except NotCanonical:
-        return Returned(value=None)
+        return Returned(value=None, kept=False)
 
 
 def _plain(value: Any) -> bool:

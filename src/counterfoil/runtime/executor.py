@@ -21,7 +21,7 @@ from counterfoil.runtime.quiescence import Roster
 from counterfoil.runtime.registered import Registered
 from counterfoil.runtime.spool import Spool
 
-_COMMANDS = (Claim, Settle, Amend)
+_COMMANDS = frozenset({Claim, Settle, Amend})
 
 INSIST_MAX = 3
 """Further tries to store an answer, each after the store's own busy time-out."""
@@ -54,15 +54,16 @@ class Executor:
 
     def perform(self, effect: Effect) -> Any:
         """Carry an effect out in the calling thread."""
-        if isinstance(effect, _COMMANDS):
-            return self._write(effect)
-        return self._others[type(effect)](effect)
+        kind = type(effect)
+        if kind in _COMMANDS:
+            return self._write(effect)  # type: ignore[arg-type]
+        return self._others[kind](effect)
 
     async def aperform(self, effect: Effect) -> Any:
         """Carry an effect out without holding up the event loop."""
-        if isinstance(effect, _COMMANDS):
+        if type(effect) in _COMMANDS:
             try:
-                return await self._store.awrite(effect)
+                return await self._store.awrite(effect)  # type: ignore[arg-type]
             except Unavailable:
                 if not isinstance(effect, Settle):
                     raise

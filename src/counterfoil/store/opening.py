@@ -21,8 +21,8 @@ MIGRATIONS = ("0001_receipts.sql",)
 """Numbered, in order; the file's `user_version` says how many it has had."""
 BUSY_TIMEOUT_SECONDS = 10.0
 """How long a command waits for another process's transaction before it answers `StoreBusy`."""
-WAL_AUTOCHECKPOINT_PAGES = 8_000
-"""32 MiB: large enough that checkpoints are rare beside fsyncs, small enough to replay in well under a second."""
+WAL_AUTOCHECKPOINT_PAGES = 2_000
+"""8 MiB: checkpoints stay rare beside commits; a longer log makes every read of a hot page probe more frames."""
 _NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "ncpfs", "fuse.sshfs", "fuse.glusterfs"}
 )

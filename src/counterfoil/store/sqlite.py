@@ -65,7 +65,7 @@ class SqliteStore:
 
     def _write_batch(self, jobs: list[Job[Command, Reply]]) -> None:
         try:
-            db = self._connection()
+            db = self._connection(claims=any(type(job.command) is Claim for job in jobs))
             transaction.begin(db)
         except (sqlite3.Error, StoreBusy, StoreUnsafe) as error:
             self._fail(jobs, error)
@@ -184,13 +184,13 @@ class SqliteStore:
 
     # -- the connection ----------------------------------------------------------------------------------------------
 
-    def _connection(self) -> sqlite3.Connection:
-        """The writing connection; the lead lock is held. A file replaced underneath is refused."""
+    def _connection(self, *, claims: bool = True) -> sqlite3.Connection:
+        """The writing connection; the lead lock is held. Nothing is claimed in a file replaced underneath."""
         self._same_process()
         if self._db is None:
             self._db = opening.connect(self.path, writes=True)
             self._inode = os.stat(self.path).st_ino
-        elif not self._stands():
+        elif claims and not self._stands():
             raise StoreUnsafe(str(self.path), "was removed or replaced while it was open; restart to use what stands there")
         return self._db
 

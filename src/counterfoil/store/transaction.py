@@ -23,7 +23,7 @@ from counterfoil.domain.command import (
     Stale,
 )
 from counterfoil.domain.errors import InvariantBroken, NoSuchOperation
-from counterfoil.domain.event import SEQ_MAX, EventKind, History, chain
+from counterfoil.domain.event import SEQ_MAX, EventKind, History, Noted, chain, encode
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.operation import Operation
 from counterfoil.store import rows
@@ -32,14 +32,14 @@ HOLD_SLOTS_MAX = 64
 """Settled operations of one effect that late evidence may reopen at once."""
 
 # The constant words of a first claim stand in the statement: fewer values to bind on the hot path.
-_CLAIM = """
+CLAIM = """
 INSERT INTO operation (n, id, tenant, actor, action, key, account, fingerprint, effect, owner, value, created_at,
     permission, dispatch, outcome, disposition, discrepancy, attempts, exposure, unresolved, settled_by, held_by,
     looks, step, due_at, worker, deadline, updated_at, seq)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'authorized', 'started', 'unobserved', 'open', 'none', 1, 1, 1, '', '',
     0, 'recover', ?, ?, ?, ?, 1)
 """
-_SETTLE = """
+SETTLE = """
 UPDATE operation SET dispatch = ?, outcome = ?, discrepancy = ?, exposure = ?, unresolved = ?, settled_by = ?,
     step = ?, due_at = ?, updated_at = ?, seq = ? WHERE n = ? AND seq = ?
 """
@@ -58,7 +58,7 @@ def claim(db: sqlite3.Connection, c: Claim, now: float) -> Claimed | Existing | 
         deadline, c.worker, deadline, now,
     )  # fmt: skip
     try:
-        db.execute(_CLAIM, row)
+        db.execute(CLAIM, row)
     except sqlite3.IntegrityError:
         return _refused(db, c, now)
     head = chain(b"", c.id, 1, "begun", now, c.record)
@@ -100,7 +100,7 @@ def settle(db: sqlite3.Connection, s: Settle, now: float) -> Settled | Stale:
         o.dispatch.value, o.outcome.value, o.discrepancy.value, o.exposure, o.unresolved, o.settled_by,
         o.step, due_at, now, seq, o.n, o.seq,
     )  # fmt: skip
-    if db.execute(_SETTLE, row).rowcount != 1:
+    if db.execute(SETTLE, row).rowcount != 1:
         return _settled_before(db, s)
     head = chain(s.head, o.id, seq, "observed", now, s.record)
     rows.insert_event(db, o.n, seq, "observed", now, s.record, s.body, head)
@@ -164,8 +164,32 @@ def _update(db: sqlite3.Connection, history: History, decided: Amendment, now: f
             continue
         if changed != 1:
             raise InvariantBroken(f"{before.id} changed while the write lock was held")
+        if slot > 1 and not before.unresolved:
+            _notify_holder(db, before, now)
+        elif before.unresolved == 1 and not after.unresolved:
+            _hand_on(db, before.effect)
         return True
     raise InvariantBroken(f"more than {HOLD_SLOTS_MAX} operations of effect {before.effect} are reopened")
+
+
+def _notify_holder(db: sqlite3.Connection, reopened: Operation, now: float) -> None:
+    """Make whoever settles the holder take the slow way, which hands the hold on to what was reopened."""
+    holder = _holder(db, reopened.effect)
+    found = rows.by_number(db, row_number(holder) or 0) if holder else None
+    if found is None:
+        raise InvariantBroken(f"{reopened.effect} is held by nobody")
+    record = encode(Noted(note="reopened", facts={"operation": reopened.id}))
+    _append(db, found, found.seq + 1, now, rows.history(db, found).head, EventKind.NOTED, record, None)
+    db.execute("UPDATE operation SET seq = seq + 1 WHERE n = ?", (found.n,))
+
+
+def _hand_on(db: sqlite3.Connection, effect: str) -> None:
+    """The hold is free: the first of those that wait in further slots takes it."""
+    db.execute(
+        "UPDATE operation SET unresolved = 1 WHERE n = "
+        "(SELECT n FROM operation WHERE effect = ? AND unresolved > 1 ORDER BY unresolved LIMIT 1)",
+        (effect,),
+    )
 
 
 def _append(

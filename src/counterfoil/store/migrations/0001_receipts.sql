@@ -1,4 +1,5 @@
 -- operation: the current projection, one small row of near-constant size.
+-- Words are checked by OR: each IN list would build a table in memory on every write.
 -- Its row number is the first 48 bits of its id, so that finding it by id costs no index.
 CREATE TABLE operation (
     n           INTEGER PRIMARY KEY,
@@ -13,11 +14,11 @@ CREATE TABLE operation (
     owner       TEXT NOT NULL,
     value       REAL NOT NULL,
     created_at  REAL NOT NULL,
-    permission  TEXT NOT NULL CHECK (permission IN ('pending', 'authorized', 'expired', 'revoked', 'denied')),
-    dispatch    TEXT NOT NULL CHECK (dispatch IN ('not_started', 'started', 'completed')),
-    outcome     TEXT NOT NULL CHECK (outcome IN ('unobserved', 'accepted', 'succeeded', 'rejected', 'unknown')),
-    disposition TEXT NOT NULL CHECK (disposition IN ('open', 'closed', 'abandoned')),
-    discrepancy TEXT NOT NULL CHECK (discrepancy IN ('none', 'open', 'settled')),
+    permission  TEXT NOT NULL CHECK (permission = 'pending' OR permission = 'authorized' OR permission = 'expired' OR permission = 'revoked' OR permission = 'denied'),
+    dispatch    TEXT NOT NULL CHECK (dispatch = 'not_started' OR dispatch = 'started' OR dispatch = 'completed'),
+    outcome     TEXT NOT NULL CHECK (outcome = 'unobserved' OR outcome = 'accepted' OR outcome = 'succeeded' OR outcome = 'rejected' OR outcome = 'unknown'),
+    disposition TEXT NOT NULL CHECK (disposition = 'open' OR disposition = 'closed' OR disposition = 'abandoned'),
+    discrepancy TEXT NOT NULL CHECK (discrepancy = 'none' OR discrepancy = 'open' OR discrepancy = 'settled'),
     attempts    INTEGER NOT NULL,
     exposure    INTEGER NOT NULL,
     unresolved  INTEGER NOT NULL,
@@ -36,17 +37,9 @@ CREATE TABLE operation (
 CREATE UNIQUE INDEX operation_key ON operation (tenant, actor, action, key);
 
 -- The hold: one unresolved operation per effect identity. Slots above 1 are taken only by settled operations
--- that late evidence reopened while another holds the effect: evidence is never refused.
+-- that late evidence reopened while another holds the effect: evidence is never refused, and the holder's settling
+-- hands slot 1 on. No trigger guards this table: it would cost every statement a journal of its own.
 CREATE UNIQUE INDEX operation_hold ON operation (effect, unresolved) WHERE unresolved > 0;
-
-CREATE TRIGGER operation_held BEFORE INSERT ON operation
-WHEN NEW.unresolved = 1 AND EXISTS (SELECT 1 FROM operation WHERE effect = NEW.effect AND unresolved > 0)
-BEGIN SELECT RAISE(ABORT, 'held'); END;
-
-CREATE TRIGGER operation_held_again BEFORE UPDATE OF unresolved ON operation
-WHEN OLD.unresolved = 0 AND NEW.unresolved = 1
-     AND EXISTS (SELECT 1 FROM operation WHERE effect = NEW.effect AND unresolved > 0)
-BEGIN SELECT RAISE(ABORT, 'held'); END;
 
 -- event: append-only, one row per commit; id = n * 32768 + seq keeps an operation's events together.
 CREATE TABLE event (

@@ -1,0 +1,189 @@
+"""The table of verbs and the options they share; a verb's module is imported only when the verb is chosen.
+
+A verb's module has `add(parser)`, which declares its arguments, and `run(asked)`, which does it and returns the exit
+code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from counterfoil.cli import exits
+
+VERBS = (
+    ("run", "send a file of intents, each at most once, and settle what is unknown"),
+    ("worker", "recover, look and follow, until told to stop"),
+    ("attempt", "dispatch one operation again, on a basis that is on record"),
+    ("list", "list operations"),
+    ("show", "draw one operation: permission, dispatch, outcome and evidence"),
+    ("reconcile", "look now at what is unresolved"),
+    ("resolve", "record what a person found out about one operation"),
+    ("brief", "say what must not be repeated, for a model's prompt"),
+    ("verify", "check every receipt's chain and projection"),
+    ("export", "write one operation as a JSON document"),
+)
+"""Every verb with its one line; its module is `counterfoil.cli.VERB`."""
+
+STORE, ACTIONS = "COUNTERFOIL_STORE", "COUNTERFOIL_ACTIONS"
+"""Environment variables that stand for `--store` and `--actions`."""
+
+DESCRIPTION = "A receipt before anything leaves, one send, and UNKNOWN said aloud until evidence settles it."
+
+
+class _Refused(Exception):
+    """The command line cannot be read."""
+
+    def __init__(self, usage: str, message: str) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that raises instead of leaving, so that `--json` holds for a bad command line too."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _Refused(self.format_usage(), message)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in given
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a narrow locale must not turn a receipt into a traceback
+    try:
+        asked = _parse(given)
+    except _Refused as refused:
+        if not as_json:
+            print(refused.usage, end="", file=sys.stderr)
+        return exits.say(exits.BAD_CALL_CODE, str(refused), as_json=as_json, exit_code=exits.BAD_CALL)
+    except SystemExit as left:  # --help and --version have said everything
+        return int(left.code or 0)
+    return _carry_out(asked)
+
+
+def _carry_out(asked: argparse.Namespace) -> int:
+    from counterfoil.domain.errors import CounterfoilError
+
+    try:
+        return int(asked.verb(asked))
+    except CounterfoilError as error:
+        return exits.refuse(error, as_json=asked.json)
+    except exits.Stop as stop:
+        return stop.exit_code
+    except exits.Terminated:
+        return exits.TERMINATED
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        return _pipe_closed()
+    except Exception as error:  # noqa: BLE001 - a defect: shown with its place and without its text, which may quote a secret
+        return exits.defect(error)
+
+
+def _pipe_closed() -> int:
+    """The reader went away: what is still buffered must not complain at the end of the process."""
+    import os
+
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    return exits.PIPE_CLOSED
+
+
+def _parse(given: list[str]) -> argparse.Namespace:
+    parser = _Parser(
+        prog="counterfoil",
+        description=DESCRIPTION,
+        epilog=exits.epilog(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="say which version this is")
+    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser, title="verbs")
+    chosen = next((word for word in given if not word.startswith("-")), "")
+    for name, line in VERBS:
+        verb = verbs.add_parser(
+            name, help=line, description=line[:1].upper() + line[1:] + ".", epilog=exits.epilog(),
+            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+        )  # fmt: skip
+        if name == chosen:
+            import importlib
+
+            module = importlib.import_module(f"counterfoil.cli.{name}")
+            module.add(verb)
+            verb.add_argument("--json", action="store_true", help="write JSON to standard output, and nothing else")
+            verb.set_defaults(verb=module.run)
+    return parser.parse_args(given)
+
+
+class _Version(argparse.Action):
+    """`--version`, without reading the package's metadata before somebody asks."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"counterfoil {version('counterfoil')}")
+        parser.exit()
+
+
+# -- options that verbs share ------------------------------------------------------------------------------------------
+
+
+def store_option(parser: argparse.ArgumentParser) -> None:
+    """Declare `--store`."""
+    parser.add_argument(
+        "--store",
+        metavar="PATH",
+        help=f"the receipts file (default: ${STORE}, the actions file's `store`, or receipts.db in this folder)",
+    )
+
+
+def actions_option(parser: argparse.ArgumentParser) -> None:
+    """Declare `--actions`."""
+    parser.add_argument(
+        "--actions",
+        metavar="FILE.yaml|MODULE:LEDGER",
+        help=f"what may be sent and looked at, and how (default: ${ACTIONS})",
+    )
+
+
+def decision_options(parser: argparse.ArgumentParser) -> None:
+    """Declare `--as` and `--reason`: who decides, where nobody can be asked."""
+    parser.add_argument("--as", dest="decider", metavar="NAME", help="who decides; without it a terminal asks")
+    parser.add_argument("--reason", metavar="TEXT", help="why, in their words; it goes on the record")
+
+
+def seconds(least: float, most: float) -> Any:
+    """A reader of durations in seconds, within bounds.
+
+    Args:
+        least: the smallest that makes sense; itself allowed.
+        most: the largest; itself allowed.
+    """
+
+    def read(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = float("nan")
+        if not least <= found <= most:  # written so that NaN fails it too
+            raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number of seconds from {least:g} to {most:g}")
+        return found
+
+    return read
+
+
+def count(least: int, most: int) -> Any:
+    """A reader of whole numbers, within bounds; both bounds are allowed."""
+
+    def read(text: str) -> int:
+        plain = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+        if not plain or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from {least} to {most}")
+        return int(text)
+
+    return read

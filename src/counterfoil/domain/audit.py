@@ -1,0 +1,360 @@
+"""Verification: whether one operation's history is whole, and whether its columns are what that history says.
+
+It finds accidents and every edit that was not made with recomputation of the chain. It reads no clock, repairs
+nothing, and asks of each decision on record whether it was permitted when it was made.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import assert_never
+
+import msgspec
+
+from counterfoil.domain.attempt import Attempt, fold, settle
+from counterfoil.domain.event import Begun, Decided, Event, EventKind, History, Noted, chain
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.identifier import row_number
+from counterfoil.domain.operation import Operation
+from counterfoil.domain.payload import salted_digest
+from counterfoil.domain.retry import CLASS_OF
+from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Permission, Source
+
+
+class Law(StrEnum):
+    """What a violation breaks."""
+
+    IDENTITY = "identity"
+    """The id, the row number and the events belong together."""
+    SEQUENCE = "sequence"
+    """Events are numbered without a gap, and the operation names the last."""
+    CHAIN = "chain"
+    """Every event's hash covers it and the event before."""
+    RECORD = "record"
+    """Every record can be read as what its kind says."""
+    BODY = "body"
+    """A body that still exists is the one whose salted digest is on record."""
+    AUTHORITY = "authority"
+    """Nothing is dispatched without permission."""
+    BASIS = "basis"
+    """No second attempt without a recorded basis that held then."""
+    EVIDENCE = "evidence"
+    """Every finding rests on a source that can establish it."""
+    PROJECTION = "projection"
+    """The columns are the fold of the events."""
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that cannot be true of an honest record."""
+
+    operation: str
+    seq: int
+    """Which of its events; 0: the operation's own row."""
+    law: Law
+    problem: str
+
+
+Record = Begun | Evidence | Decided | Noted
+
+_RECORDS: dict[EventKind, type[Record]] = {
+    EventKind.BEGUN: Begun,
+    EventKind.HELD: Noted,
+    EventKind.OBSERVED: Evidence,
+    EventKind.LOOKING: Noted,
+    EventKind.DECIDED: Decided,
+    EventKind.REPEATED: Noted,
+}
+
+_PERMITS = {
+    "approve": Permission.AUTHORIZED,
+    "deny": Permission.DENIED,
+    "revoke": Permission.REVOKED,
+    "expire": Permission.EXPIRED,
+}
+"""The decisions that move permission; whatever was claimed at once was authorized by its action."""
+_DISPOSES = {"close": Disposition.CLOSED, "abandon": Disposition.ABANDONED, "reopen": Disposition.OPEN}
+
+
+def audit(history: History) -> tuple[Violation, ...]:
+    """Name everything about one operation that cannot be true; empty means that its record holds.
+
+    A receipt that was removed together with all its events, or an edit made with recomputation of every hash after
+    it, is found only against heads that are kept elsewhere.
+    """
+    walk = _Walk(history.operation)
+    walk.links(history)
+    readable = walk.decode(history.events)
+    if readable is not None:
+        for event, record in readable:
+            walk.body(event, record)
+            walk.step(event, record)
+        walk.columns(history)
+    return tuple(walk.found)
+
+
+class _Walk:
+    """One pass over the events, carrying what they have said so far."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        self.found: list[Violation] = []
+        self.attempts: tuple[Attempt, ...] = ()
+        self.discrepancy = Discrepancy.NONE
+        self.permission = Permission.AUTHORIZED
+        self.disposition = Disposition.OPEN
+        self.first: Begun | None = None
+        self.provider_key = ""
+        self.settled_by = ""
+        self.held_by = ""
+        self.looks = 0
+        self.looked_at: float | None = None
+        self.overrides = 0
+        """Override decisions no attempt has used yet."""
+
+    def fault(self, seq: int, law: Law, problem: str) -> None:
+        """Note one violation."""
+        self.found.append(Violation(operation=self.operation.id, seq=seq, law=law, problem=problem))
+
+    # -- the chain -----------------------------------------------------------------------------------------------------
+
+    def links(self, history: History) -> None:
+        """Numbers without a gap, each hash over the one before, and the operation's row naming the last."""
+        operation = history.operation
+        if row_number(operation.id) != operation.n:
+            self.fault(0, Law.IDENTITY, f"row {operation.n} is not the row its id names")
+        last, previous = 0, b""
+        for event in history.events:
+            if event.n != operation.n or event.seq != last + 1:
+                self.fault(event.seq, Law.SEQUENCE, f"event {event.seq} stands where event {last + 1} belongs")
+            elif event.hash != chain(previous, operation.id, event.seq, event.kind.value, event.at, event.record):
+                self.fault(event.seq, Law.CHAIN, "its hash does not cover what stands there after the event before")
+            last, previous = event.seq, event.hash
+        if last != operation.seq or not history.events:
+            self.fault(last + 1, Law.SEQUENCE, f"the operation names {operation.seq} events and the last is {last}")
+
+    # -- records and bodies --------------------------------------------------------------------------------------------
+
+    def decode(self, events: tuple[Event, ...]) -> list[tuple[Event, Record]] | None:
+        """Every event with its record; None where one cannot be read, because nothing after it can be judged."""
+        read: list[tuple[Event, Record]] = []
+        for event in events:
+            try:
+                read.append((event, msgspec.json.decode(event.record, type=_RECORDS[event.kind])))
+            except msgspec.MsgspecError:
+                self.fault(event.seq, Law.RECORD, f"its record cannot be read as {event.kind.value!r}")
+        return read if len(read) == len(events) else None
+
+    def body(self, event: Event, record: Record) -> None:
+        """A body may be erased; one that is there must be the one on record, and what begins must name one."""
+        named = _digest_of(event, record)
+        if event.body is None:
+            return
+        if not named:
+            self.fault(event.seq, Law.BODY, "it has a body and its record names none")
+        elif salted_digest(event.body) != named:
+            self.fault(event.seq, Law.BODY, "its body is not the one whose salted digest is on record")
+
+    # -- what happened -------------------------------------------------------------------------------------------------
+
+    def step(self, event: Event, record: Record) -> None:
+        """Follow one event, and ask whether it could happen then."""
+        match record:
+            case Begun():
+                self._begun(event, record)
+            case Evidence():
+                self._observed(event, record)
+            case Decided():
+                self._decided(record)
+            case Noted():
+                self._noted(event, record)
+            case _ as never:
+                assert_never(never)
+
+    def _begun(self, event: Event, begun: Begun) -> None:
+        if self.permission is not Permission.AUTHORIZED:
+            self.fault(event.seq, Law.AUTHORITY, f"an attempt was dispatched while permission was {self.permission}")
+        if begun.attempt.number != len(self.attempts) + 1:
+            self.fault(event.seq, Law.BASIS, f"attempt {begun.attempt.number} follows {len(self.attempts)} attempts")
+        if any(a.token == begun.attempt.token for a in self.attempts):
+            self.fault(event.seq, Law.BASIS, "it was dispatched under the token of an earlier attempt")
+        if self.provider_key and begun.provider_key != self.provider_key:
+            self.fault(event.seq, Law.BASIS, "it carries another provider key than the operation's first record")
+        if not begun.payload_digest and event.seq == 1:
+            self.fault(event.seq, Law.BODY, "it names no payload digest, so nothing says what was sent")
+        self._based(event, begun)
+        self.first = self.first or begun
+        self.provider_key = self.provider_key or begun.provider_key
+        self.attempts = (*self.attempts, msgspec.structs.replace(begun.attempt, started_at=event.at))
+        self.settled_by = self.held_by = ""
+
+    def _based(self, event: Event, begun: Begun) -> None:
+        """The basis on record held at that moment; a first attempt needs none."""
+        if not self.attempts:
+            if begun.basis:
+                self.fault(event.seq, Law.BASIS, "a first attempt names a basis for a further one")
+            return
+        if begun.basis not in list(Basis):
+            self.fault(event.seq, Law.BASIS, "a further attempt was dispatched without a recorded basis")
+            return
+        basis = Basis(begun.basis)
+        against = self._against(basis, event, begun)
+        if against:
+            self.fault(event.seq, Law.BASIS, f"{basis.value} did not hold: {against}")
+        if begun.attempt.attempt_class is not CLASS_OF[basis]:
+            self.fault(event.seq, Law.BASIS, f"{basis.value} does not allow class {begun.attempt.attempt_class.value}")
+        self.overrides -= basis is Basis.OPERATOR_OVERRIDE
+
+    def _against(self, basis: Basis, event: Event, begun: Begun) -> str:
+        findings = {a.finding for a in self.attempts}
+        left = findings - {Finding.NOT_SENT}
+        if findings & {Finding.SUCCEEDED, Finding.ACCEPTED}:
+            return "the effect had taken place or was accepted"
+        if self.discrepancy is Discrepancy.OPEN:
+            return "evidence contradicted evidence"
+        match basis:
+            case Basis.NOT_SENT:
+                return "an attempt may have left" if left else ""
+            case Basis.REJECTED_WITHOUT_EFFECT:
+                return "" if Finding.REJECTED in left and left <= _NOTHING else "not every attempt was rejected"
+            case Basis.ABSENCE_PROVEN:
+                proven = Finding.ABSENT in left and left <= _NOTHING and self._quiesced()
+                return "" if proven else "absence was not proven for every attempt"
+            case Basis.SAME_KEY_REPLAY:
+                return self._against_replay(event, begun)
+            case Basis.OPERATOR_OVERRIDE:
+                return "" if self.overrides > 0 else "no override was decided"
+            case _ as never:
+                assert_never(never)
+
+    def _against_replay(self, event: Event, begun: Begun) -> str:
+        valid = begun.key_valid_seconds
+        if valid is None:
+            return ""  # the provider never forgets it; the contract that says so is pinned by its digest
+        if event.at - self.attempts[0].started_at > valid:
+            return "the key had ended"
+        return "" if self._quiesced() else "a worker of an earlier attempt could still write"
+
+    def _quiesced(self) -> bool:
+        return all(a.quiesced for a in self.attempts)
+
+    def _observed(self, event: Event, evidence: Evidence) -> None:
+        if not 1 <= evidence.attempt <= len(self.attempts):
+            self.fault(event.seq, Law.EVIDENCE, f"it speaks of attempt {evidence.attempt} of {len(self.attempts)}")
+            return
+        against = self._insufficient(evidence)
+        if against:
+            self.fault(event.seq, Law.EVIDENCE, f"{evidence.finding.value} by {evidence.source.value}: {against}")
+        self.attempts, contradicts = settle(self.attempts, evidence)
+        if contradicts or evidence.contradicts:
+            self.discrepancy = Discrepancy.OPEN
+        folded = fold(self.attempts, self.discrepancy, follows=self._follows())
+        settled = not folded.unresolved and folded.dispatch is not Dispatch.NOT_STARTED
+        said = f"{evidence.finding.value}:{evidence.source.value}"
+        self.settled_by = (self.settled_by or said) if settled else ""
+
+    def _insufficient(self, evidence: Evidence) -> str:
+        """Why this source cannot establish that finding; empty where it can."""
+        if evidence.source is Source.OPERATOR and not evidence.body_digest:
+            return "an operator's finding names nothing that was seen"
+        match evidence.finding:
+            case Finding.UNKNOWN:
+                return ""
+            case Finding.NOT_SENT:
+                return "a look cannot show that nothing was sent" if evidence.source is Source.LOOK else ""
+            case Finding.ABSENT:
+                return self._not_absent(evidence)
+            case Finding.SUCCEEDED | Finding.ACCEPTED | Finding.REJECTED:
+                return _not_said(evidence)
+            case _ as never:
+                assert_never(never)
+
+    def _not_absent(self, evidence: Evidence) -> str:
+        """A negative counts only from a paid look that was made late enough, with every sender stopped."""
+        assumed = self.first.assumptions.get("longest_delivery") if self.first else None
+        if evidence.source is not Source.LOOK or self.looked_at is None:
+            return "only a look that was paid for shows absence"
+        if not isinstance(assumed, dict) or type(assumed.get("seconds")) not in (int, float):
+            return "no longest_delivery is printed on the receipt"
+        if not self._quiesced():
+            return "a worker of an earlier attempt could still write"
+        latest = max(a.deadline for a in self.attempts) + assumed["seconds"]
+        return "" if self.looked_at > latest else "the look was made too early"
+
+    def _decided(self, decided: Decided) -> None:
+        self.permission = _PERMITS.get(decided.decision, self.permission)
+        self.disposition = _DISPOSES.get(decided.decision, self.disposition)
+        self.overrides += decided.decision == "override"
+
+    def _noted(self, event: Event, noted: Noted) -> None:
+        if event.kind is EventKind.LOOKING:
+            self.looks += 1
+            self.looked_at = event.at
+        elif event.kind is EventKind.HELD:
+            self.held_by = noted.note.removeprefix("held by ")
+            self.provider_key = str(noted.facts.get("provider_key", ""))
+            if not noted.facts.get("payload_digest"):
+                self.fault(event.seq, Law.BODY, "it names no payload digest, so nothing says what was asked")
+
+    def _follows(self) -> bool:
+        return self.first is not None and self.first.follows
+
+    # -- the columns ---------------------------------------------------------------------------------------------------
+
+    def columns(self, history: History) -> None:
+        """Compare the operation's row with what its events come to."""
+        operation = history.operation
+        for name, expected in self._expected(history).items():
+            found = bool(operation.unresolved) if name == "unresolved" else getattr(operation, name)
+            if found != expected:
+                self.fault(0, Law.PROJECTION, f"{name} is {_said(found)} and its events say {_said(expected)}")
+        if bool(operation.step) is not bool(operation.unresolved):
+            why = "is unresolved and owes no step" if operation.unresolved else "is resolved and still owes a step"
+            self.fault(0, Law.PROJECTION, f"it {why}")
+
+    def _expected(self, history: History) -> dict[str, object]:
+        folded = fold(self.attempts, self.discrepancy, follows=self._follows())
+        expected: dict[str, object] = {
+            "permission": self.permission,
+            "dispatch": folded.dispatch,
+            "outcome": folded.outcome,
+            "disposition": self.disposition,
+            "discrepancy": self.discrepancy,
+            "attempts": len(self.attempts),
+            "exposure": folded.exposure,
+            "unresolved": folded.unresolved,
+            "settled_by": self.settled_by,
+            "held_by": self.held_by,
+            "looks": self.looks,
+            "worker": self.attempts[-1].worker if self.attempts else "",
+            "deadline": self.attempts[-1].deadline if self.attempts else 0.0,
+        }
+        if history.events:
+            expected |= {"created_at": history.events[0].at, "updated_at": history.events[-1].at}
+        return expected
+
+
+_NOTHING = frozenset({Finding.REJECTED, Finding.ABSENT})
+
+
+def _digest_of(event: Event, record: Record) -> str:
+    """The salted digest a record names for its body; empty where it names none."""
+    if isinstance(record, Begun):
+        return record.payload_digest
+    if isinstance(record, Evidence):
+        return record.body_digest
+    return str(record.facts.get("payload_digest", "")) if event.kind is EventKind.HELD else ""
+
+
+def _not_said(evidence: Evidence) -> str:
+    """Whether something happened is said by a provider or a person, under a rule; never by the wire."""
+    if evidence.source is Source.TRANSPORT:
+        return "the wire does not say what happened"
+    if not evidence.rule:
+        return "no rule judged it"
+    if evidence.finding is Finding.SUCCEEDED and not evidence.effect and evidence.source is not Source.OPERATOR:
+        return "it names no effect"
+    return ""
+
+
+def _said(value: object) -> str:
+    return repr(str(value)) if isinstance(value, str) else repr(value)

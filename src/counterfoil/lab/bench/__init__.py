@@ -1,0 +1,1 @@
+"""Benchmarks: ratios to floors measured in turn, block by block, in one run."""

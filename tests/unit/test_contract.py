@@ -1,0 +1,321 @@
+"""Contracts: pinned by digest, cautious where silent, and checked for what they may not claim."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from counterfoil import contracts
+from counterfoil.domain.contract import Contract, Terminal, digest
+from counterfoil.domain.soundness import NEVER_ABSENT, OURS, check
+
+SMALLEST = {
+    "id": "a.b",
+    "version": 1,
+    "provider": "p",
+    "effect": "e",
+    "sources": {"s": {"says": "so", "confidence": "documented", "document": "d"}},
+    "protection": {"kind": "unknown", "source": "s"},
+    "repeat": {"source": "s"},
+}
+REQUEST = {"method": "POST", "path": "/x"}
+LOOK = {
+    "by": "list",
+    "request": {"path": "/x"},
+    "match": {},
+    "items": "/items",
+    "source": "s",
+}
+KEYED = {"kind": "idempotency_key", "source": "s"}
+SAFE = {"same_payload": "replays_answer", "in_flight": "waits", "source": "s"}
+
+
+def contract(**fields):
+    """The smallest contract with some fields of its own."""
+    return msgspec.convert(SMALLEST | fields, Contract)
+
+
+def problems(**fields):
+    """What the check says of it: paths and sentences."""
+    return [(found.path, found.problem) for found in check(contract(**fields))]
+
+
+def paths(**fields):
+    """Where the check finds fault."""
+    return [path for path, _ in problems(**fields)]
+
+
+def look(**fields):
+    """One look with some fields of its own, in a contract whose budget allows it."""
+    return {"looks": [LOOK | fields]}
+
+
+def answer(**fields):
+    """One rule with some fields of its own."""
+    return {"answers": [{"status": ["200"], "finding": "succeeded", "source": "s"} | fields]}
+
+
+def test_silence_means_the_cautious_thing():
+    """What a contract leaves out is unknown, forbidden or none."""
+    bare = contract()
+    assert check(bare) == ()
+    assert bare.protection.retention_seconds == "unknown"
+    assert not bare.repeat.safe
+    assert bare.reconcile == "forbidden"
+    assert (bare.automatic_attempts.same_key_replay, bare.automatic_attempts.absence_proven) == (0, 0)
+    assert bare.read_budget.looks_max == 0
+    quiet = contract(**look()).looks[0]
+    assert (quiet.consistency, quiet.lag_seconds, quiet.complete) == ("unknown", "unknown", "unknown")
+    assert (quiet.authoritative, quiet.absence_means, quiet.match.account) == ("unknown", "unknown", "unknown")
+
+
+@pytest.mark.parametrize("name", contracts.names())
+def test_the_catalogue_is_sound(name):
+    """Every contract that ships passes its own check and is named as its file."""
+    loaded = contracts.load(name)
+    assert check(loaded) == ()
+    assert loaded.id == name
+
+
+def test_the_digest_names_the_whole_contract():
+    """Equal contracts have one digest, and any change, a citation's too, has another."""
+    first = digest(contract())
+    assert first == digest(contract(sources=dict(SMALLEST["sources"])))
+    changes = [{"version": 2}, {"one_shot": True}, {"repeat": SAFE}, look(), {"compensation": "none"}]
+    said = {"sources": {"s": SMALLEST["sources"]["s"] | {"says": "otherwise"}}}
+    digests = {digest(contract(**change)) for change in [*changes, said]} | {first}
+    assert len(digests) == len(changes) + 2
+    assert all(found.startswith("ct1:") for found in digests)
+
+
+def test_a_terminal_observation_is_followed():
+    """Accepted is the end unless the contract names a later observation."""
+    assert not contract().follows
+    later = Terminal(state={"/state": ("paid",)}, finding="succeeded", source="s")
+    assert msgspec.structs.replace(contract(), terminal=(later,)).follows
+
+
+@pytest.mark.parametrize(
+    ("same_payload", "in_flight", "safe"),
+    [
+        ("replays_answer", "refused", True),
+        ("returns_current", "waits", True),
+        ("refused", "refused", True),
+        ("overwrites", "refused", False),
+        ("second_effect", "refused", False),
+        ("unknown", "refused", False),
+        ("refused", "unknown", False),
+        ("refused", "second_effect", False),
+    ],
+)
+def test_a_repeat_is_safe_only_as_documented(same_payload, in_flight, safe):
+    """No second effect, also beside a first request in flight; an overwrite may undo what others did."""
+    assert contract(repeat={"same_payload": same_payload, "in_flight": in_flight, "source": "s"}).repeat.safe is safe
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"protection": KEYED | {"source": "t"}},
+        {"repeat": {"source": "t"}},
+        answer(source="t"),
+        look(source="t"),
+        {"fences": [{"request": REQUEST, "won": ["201"], "lost": ["409"], "source": "t"}]},
+        {"terminal": [{"state": {"/s": ["paid"]}, "finding": "succeeded", "source": "t"}]},
+    ],
+    ids=["protection", "repeat", "answers", "looks", "fences", "terminal"],
+)
+def test_every_clause_cites_a_source_that_is_there(fields):
+    """A clause without a source proves nothing."""
+    (path,) = paths(**fields)
+    assert path.endswith(".source")
+
+
+def test_a_source_can_be_looked_up():
+    """A citation names a page or a document."""
+    assert paths(sources={"s": {"says": "so", "confidence": "inferred"}}) == ["$.sources.s"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"request": REQUEST | {"path": "/{key}"}},
+        {"request": REQUEST | {"path": "/{external_id}"}},
+        {"request": REQUEST | {"query": {"q": ["{negative}"]}}},
+        {"request": REQUEST | {"headers": {"x": "{control}"}}},
+        look(request={"path": "/{nothing}"}),
+        look(controls={"positive": {"path": "/{control}/{x}"}}),
+        {"fences": [{"request": REQUEST | {"path": "/{"}, "won": ["201"], "lost": ["409"], "source": "s"}]},
+    ],
+    ids=["word", "id", "negative", "control", "look", "controls", "fence"],
+)
+def test_templates_hold_known_placeholders_only(fields):
+    """Every template is checked, and a send can know neither controls nor the provider's id."""
+    assert paths(**fields)
+
+
+@pytest.mark.parametrize(
+    ("carrier", "request_", "carried"),
+    [
+        ("header:X-Key", {"headers": {"x-key": "{provider_key}"}}, True),
+        ("header:X-Key", {"headers": {"x-key": "k={reference}"}}, True),
+        ("header:X-Key", {}, False),
+        ("header:X-Key", {"headers": {"x-other": "{provider_key}"}}, False),
+        ("query:k", {"query": {"k": "{provider_key}"}}, True),
+        ("query:k", {"query": {"k": ["a", "{provider_key}"]}}, True),
+        ("query:k", {}, False),
+        ("path", {"path": "/{provider_key}"}, True),
+        ("path", {}, False),
+        ("body:/id", {}, False),
+        ("body:/id", {"body": "payload/text"}, True),
+        ("none", {}, True),
+        ("unknown", {}, True),
+    ],
+)
+def test_the_request_carries_the_key(carrier, request_, carried):
+    """A protection whose key never leaves protects nothing."""
+    found = paths(protection=KEYED | {"carrier": carrier}, request=REQUEST | request_)
+    assert found == ([] if carried else ["$.protection.carrier"])
+
+
+def test_the_key_may_be_a_field_of_the_payload():
+    """Where the provider knows the effect by the payload's own field, that field is the key."""
+    own = {"protection": KEYED | {"carrier": "path"}, "reference": "payload/uid"}
+    assert paths(request=REQUEST | {"path": "/{payload/uid}"}, **own) == []
+    assert paths(request=REQUEST | {"path": "/{payload/other}"}, **own) == ["$.protection.carrier"]
+    in_body = {"protection": KEYED | {"carrier": "body:/uid"}, "reference": "payload/uid"}
+    assert paths(request=REQUEST, **in_body) == []
+
+
+def test_the_whole_payload_is_not_left_out():
+    """A body without anything is `none`."""
+    assert paths(request=REQUEST | {"without": ["/a", ""]}) == ["$.request.without"]
+
+
+@pytest.mark.parametrize("name", [*sorted(OURS), "authorization"])
+def test_headers_that_are_not_a_contracts_to_set(name):
+    """What frames the exchange, and a secret's place, hold no text of a contract."""
+    assert paths(request=REQUEST | {"headers": {name: "x"}}, secrets=["/headers/authorization"]) == [
+        f"$.request.headers.{name}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ({"status": ["4xx"], "finding": "rejected"}, "status"),
+        ({"status": ["5xx"], "finding": "not_sent"}, "status"),
+        ({"status": ["200"], "finding": "rejected"}, "where"),
+        ({"status": ["200", "404"], "finding": "succeeded"}, "finding"),
+        ({"status": ["409"], "finding": "accepted"}, "finding"),
+        ({"status": ["409"], "finding": "rejected", "means": "first_landed"}, "means"),
+        ({"coverage": "provider_key"}, "coverage"),
+        ({"coverage": "operation"}, "coverage"),
+    ],
+)
+def test_answers_that_prove_too_much(fields, key):
+    """A class never denies, a 2xx denies only by its body, an error never succeeds, one answer never covers all."""
+    assert paths(**answer(**fields)) == [f"$.answers[0].{key}"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"status": ["2xx", "303"]},
+        {"status": ["404"], "finding": "rejected"},
+        {"status": ["200"], "finding": "rejected", "where": {"/errors": 1}},
+        {"status": ["409"], "finding": "unknown", "means": "first_landed"},
+        {"status": ["4xx"], "finding": "unknown"},
+    ],
+)
+def test_answers_that_may_stand(fields):
+    """What a provider can document passes."""
+    assert paths(**answer(**fields)) == []
+
+
+def test_with_a_key_an_answer_may_speak_for_all_its_attempts():
+    """One key, one effect."""
+    assert paths(protection=KEYED, **answer(coverage="provider_key")) == []
+
+
+@pytest.mark.parametrize("status", [*sorted(NEVER_ABSENT), "500", "200", "302"])
+def test_r74_what_never_says_absent(status):
+    """403 and its like speak of the asking, never of the thing asked for."""
+    found = look(absent_status=[status], found_status=["201"], items="")
+    assert paths(**found) == ["$.looks[0].absent_status"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ({"absent_status": ["404"], "found_status": ["404"]}, "absent_status"),
+        ({"by": "key", "request": {"path": "/{reference}"}}, "by"),
+        ({"by": "client_reference"}, "request"),
+        ({"by": "id", "request": {"path": "/{reference}"}}, "request"),
+        ({"result": {"id": "/id"}}, "result"),
+        ({"match": {"reference": "path"}}, "match.reference"),
+        ({"match": {"text": {"format": "icalendar", "payload": "/i", "properties": ["UID"]}}}, "match.text"),
+        ({"by": "client_reference", "request": {"path": "/{reference}"}, "controls": {"negative": "inline"}},
+         "controls.negative"),
+        ({"items": "", "controls": {"positive": "inline"}}, "controls.positive"),
+        ({"by": "id", "request": {"path": "/{external_id}"}, "controls": {"negative": {"path": "/x"}}},
+         "controls.negative"),
+    ],
+)  # fmt: skip
+def test_looks_that_cannot_hold(fields, key):
+    """A look asks for what it searches by, compares what it says, and controls what it can."""
+    assert paths(**look(**fields)) == [f"$.looks[0].{key}"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"by": "client_reference", "request": {"path": "/x", "query": {"r": "{provider_key}"}}},
+        {"by": "id", "request": {"path": "/{external_id}"}, "controls": {"negative": {"path": "/{negative}"}}},
+        {"controls": {"positive": "inline", "negative": "inline"}},
+    ],
+)
+def test_looks_that_may_stand(fields):
+    """What a provider can offer passes; a list holds its controls without being asked for them."""
+    assert paths(**look(**fields)) == []
+
+
+def test_a_look_has_no_method_but_get():
+    """A read that writes cannot even be described."""
+    with pytest.raises(msgspec.ValidationError, match="method"):
+        contract(**look(request={"path": "/x", "method": "POST"}))
+
+
+def test_allowed_looks_are_budgeted():
+    """Reconcile without a budget would never look and never say so."""
+    assert paths(reconcile="allowed", **look()) == ["$.read_budget"]
+    assert paths(reconcile="allowed", read_budget={"looks_max": 1}, **look()) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        ({"protection": KEYED | {"retention_seconds": 86400}, "repeat": SAFE}, 0),
+        ({"protection": KEYED | {"retention_seconds": "never_expires"}, "repeat": SAFE}, 0),
+        ({"protection": KEYED | {"retention_seconds": 86400}, "repeat": SAFE, "one_shot": True}, 1),
+        ({"protection": {"kind": "client_reference", "retention_seconds": 9, "source": "s"}, "repeat": SAFE}, 2),
+        ({"protection": KEYED | {"retention_seconds": 86400}}, 1),
+        ({"protection": KEYED, "repeat": SAFE}, 1),
+    ],
+)
+def test_automatic_attempts_need_a_documented_key(fields, count):
+    """A worker repeats only what a provider documents as safe, for a documented time, and never a one-shot."""
+    assert len(problems(automatic_attempts={"same_key_replay": 1}, **fields)) == count
+
+
+def test_a_one_shot_goes_again_on_no_proof():
+    """Absence, too, grants a one-shot nothing."""
+    assert paths(one_shot=True, automatic_attempts={"absence_proven": 1}) == ["$.automatic_attempts"]
+
+
+def test_a_key_outlives_the_send_it_protects():
+    """A retention that ends within the send's own deadline protects nothing."""
+    short = {"protection": KEYED | {"retention_seconds": 30}}
+    assert paths(send_deadline_seconds=30, **short) == ["$.protection.retention_seconds"]
+    assert paths(send_deadline_seconds=29, **short) == []
