@@ -442,10 +442,11 @@ def test_a_value_that_holds_itself_many_times_over_is_refused_at_once(leaf):
     assert refusal_of(value).pointer == ""
 
 
-def test_one_long_text_a_thousand_times_over_is_never_written_out(monkeypatch):
+@pytest.mark.parametrize("item", ["a" * PAYLOAD_BYTES_MAX, {"a" * PAYLOAD_BYTES_MAX: 1}], ids=["text", "key"])
+def test_one_long_text_a_thousand_times_over_is_never_written_out(item, monkeypatch):
     """What is too large as a whole is refused before it takes a gigabyte to find out."""
     monkeypatch.setattr(module, "_ENCODER", None)
-    assert "longer than" in refusal_of(["a" * PAYLOAD_BYTES_MAX] * 1000).problem
+    assert "longer than" in refusal_of([item] * 1000).problem
 
 
 def test_a_long_pointer_is_shown_short():

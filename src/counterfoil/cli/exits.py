@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import NoReturn
 
 from counterfoil.domain.errors import CounterfoilError
 
@@ -42,12 +48,36 @@ class Terminated(BaseException):
     """SIGTERM arrived; like Ctrl+C it is no error, so that nothing but the plans' own records catches it."""
 
 
-class Stop(Exception):
-    """Ends a command with an exit code after it has said everything there is to say."""
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Turn SIGTERM into `Terminated` in the main thread while a command acts, so that what is known is recorded."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may change handlers, and only it would hear
+        return
+    before = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
-    def __init__(self, exit_code: int) -> None:
-        super().__init__(exit_code)
-        self.exit_code = exit_code
+
+def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise Terminated
+
+
+def leave(exit_code: int) -> NoReturn:
+    """End the process at once, without waiting for threads that still send.
+
+    What they began stands recorded as started and reads as unknown; the end of the process proves them dead.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code)
+
+
+def most_urgent(codes: set[int]) -> int:
+    """The one code for a command that met several: a deployment's fault first, then a busy store, then a bad call."""
+    return next((code for code in (DEPLOYMENT, UNAVAILABLE, BAD_CALL, UNSETTLED) if code in codes), DONE)
 
 
 def epilog() -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from counterfoil.cli import exits
 
@@ -73,8 +73,6 @@ def _carry_out(asked: argparse.Namespace) -> int:
         return int(asked.verb(asked))
     except CounterfoilError as error:
         return exits.refuse(error, as_json=asked.json)
-    except exits.Stop as stop:
-        return stop.exit_code
     except exits.Terminated:
         return exits.TERMINATED
     except KeyboardInterrupt:
@@ -123,7 +121,7 @@ def _parse(given: list[str]) -> argparse.Namespace:
 class _Version(argparse.Action):
     """`--version`, without reading the package's metadata before somebody asks."""
 
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from importlib.metadata import version
 
         print(f"counterfoil {version('counterfoil')}")
@@ -157,7 +155,7 @@ def decision_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", metavar="TEXT", help="why, in their words; it goes on the record")
 
 
-def seconds(least: float, most: float) -> Any:
+def seconds(least: float, most: float) -> Callable[[str], float]:
     """A reader of durations in seconds, within bounds.
 
     Args:
@@ -177,7 +175,7 @@ def seconds(least: float, most: float) -> Any:
     return read
 
 
-def count(least: int, most: int) -> Any:
+def count(least: int, most: int) -> Callable[[str], int]:
     """A reader of whole numbers, within bounds; both bounds are allowed."""
 
     def read(text: str) -> int:

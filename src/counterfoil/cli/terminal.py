@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,16 +59,17 @@ def console(stream: TextIO | None = None) -> Console:
     )
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print one JSON value on one line of standard output, in ASCII: no byte of it can be an escape sequence."""
     print(json.dumps(value, ensure_ascii=True, separators=(", ", ": "), default=_spelled), flush=True)
 
 
-def _spelled(value: Any) -> Any:
+def _spelled(value: object) -> object:
     """What JSON lacks (exact decimals, bytes, times) in the house's own tagged form."""
     from counterfoil.domain import canonical
 
-    return json.loads(canonical.canonical(value))
+    spelled: object = json.loads(canonical.canonical(value))
+    return spelled
 
 
 def note(text: object) -> None:

@@ -34,6 +34,8 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
 
     value: Any = None
     """As a replay returns it: what the canonical form reads back."""
+    text: bytes | None = None
+    """Its canonical form, where the provider has made it already."""
     kept: bool = True
     """False where the value has no canonical form: then nobody gets it, not even the first caller."""
 

@@ -46,6 +46,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 NO_EFFECT = frozenset({Finding.NOT_SENT, Finding.REJECTED, Finding.ABSENT})
 """Findings that say: this attempt did nothing."""
+_HAPPENED = frozenset({Finding.SUCCEEDED, Finding.ACCEPTED})
 
 
 class Fold(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,38 +67,46 @@ def settle(attempts: tuple[Attempt, ...], evidence: Evidence) -> tuple[tuple[Att
     contradicts = False
     moved: list[Attempt] = []
     for attempt in attempts:
-        if attempt.number not in covered:
-            moved.append(attempt)
-            continue
-        finding, conflict = _move(attempt, evidence)
-        contradicts = contradicts or conflict
-        moved.append(
-            msgspec.structs.replace(
-                attempt,
-                finding=finding,
-                quiesced=attempt.quiesced or evidence.quiesced,
-                external_id=attempt.external_id or (evidence.external_id if finding is evidence.finding else ""),
-            )
-        )
+        # Who reported back is the attempt that was answered, whomever else the answer speaks for: the worker of an
+        # earlier attempt with the same provider key may still write.
+        quiesced = attempt.quiesced or (evidence.quiesced and attempt.number == evidence.attempt)
+        finding, external_id = attempt.finding, attempt.external_id
+        if attempt.number in covered:
+            finding, conflict = _move(attempt, evidence)
+            contradicts = contradicts or conflict
+            external_id = external_id or (evidence.external_id if finding is evidence.finding else "")
+        moved.append(msgspec.structs.replace(attempt, finding=finding, quiesced=quiesced, external_id=external_id))
     return tuple(moved), contradicts
 
 
 def _covered(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozenset[int]:
+    if evidence.finding in (Finding.NOT_SENT, Finding.UNKNOWN):
+        return frozenset({evidence.attempt})  # what one sender knows of its own bytes says nothing of another's
     match evidence.coverage:
         case Coverage.ATTEMPT:
             return frozenset({evidence.attempt})
         case Coverage.PROVIDER_KEY:
-            # Every attempt of an operation carries the same provider key (I9): one effect settles them all.
-            return frozenset(a.number for a in attempts)
+            return _covered_by_key(attempts, evidence)
         case Coverage.OPERATION:
             return _covered_by_operation(attempts, evidence)
         case _ as never:
             assert_never(never)
 
 
+def _covered_by_key(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozenset[int]:
+    """Every attempt carries the same provider key: one effect explains all that may have caused it.
+
+    An attempt that is known to have done nothing did not cause it, and is no contradiction beside one that may have.
+    """
+    if evidence.finding in _HAPPENED:
+        causes = frozenset(a.number for a in attempts if a.finding not in NO_EFFECT)
+        return causes or frozenset({evidence.attempt})
+    return frozenset(a.number for a in attempts)
+
+
 def _covered_by_operation(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozenset[int]:
     """One effect that is found explains one attempt; a proof that nothing happened speaks for all."""
-    if evidence.finding in (Finding.SUCCEEDED, Finding.ACCEPTED):
+    if evidence.finding in _HAPPENED:
         proven = [a.number for a in attempts if a.finding is Finding.SUCCEEDED]
         waiting = [a.number for a in attempts if a.open or a.finding is Finding.ACCEPTED]
         return frozenset((proven or waiting or [attempts[-1].number])[:1])

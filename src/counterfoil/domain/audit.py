@@ -62,6 +62,7 @@ _RECORDS: dict[EventKind, type[Record]] = {
     EventKind.OBSERVED: Evidence,
     EventKind.LOOKING: Noted,
     EventKind.DECIDED: Decided,
+    EventKind.NOTED: Noted,
     EventKind.REPEATED: Noted,
 }
 
@@ -328,9 +329,9 @@ class _Walk:
             "worker": self.attempts[-1].worker if self.attempts else "",
             "deadline": self.attempts[-1].deadline if self.attempts else 0.0,
         }
-        if history.events:
-            expected |= {"created_at": history.events[0].at, "updated_at": history.events[-1].at}
-        return expected
+        # A note about another operation is not news of this one.
+        own = [e.at for e in history.events if e.kind is not EventKind.NOTED]
+        return expected | ({"created_at": own[0], "updated_at": own[-1]} if own else {})
 
 
 _NOTHING = frozenset({Finding.REJECTED, Finding.ABSENT})
@@ -342,7 +343,8 @@ def _digest_of(event: Event, record: Record) -> str:
         return record.payload_digest
     if isinstance(record, Evidence):
         return record.body_digest
-    return str(record.facts.get("payload_digest", "")) if event.kind is EventKind.HELD else ""
+    field = {EventKind.HELD: "payload_digest", EventKind.REPEATED: "payload"}.get(event.kind, "")
+    return str(record.facts.get(field, ""))
 
 
 def _not_said(evidence: Evidence) -> str:

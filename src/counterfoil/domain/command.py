@@ -124,6 +124,9 @@ class Amend(msgspec.Struct, frozen=True, kw_only=True):
 
     operation: str
     rule: Rule
+    record: bytes | None = None
+    """The observation it appends: kept beside the store where the store cannot take it; None where there is none."""
+    body: bytes | None = None
 
 
 class Amended(msgspec.Struct, frozen=True, kw_only=True):

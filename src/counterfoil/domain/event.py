@@ -136,8 +136,9 @@ def attempts_of(events: tuple[Event, ...]) -> tuple[tuple[Attempt, ...], Discrep
             claimed = msgspec.structs.replace(begun_of(event).attempt, started_at=event.at)
             attempts = (*attempts, claimed)
         elif event.kind is EventKind.OBSERVED and attempts:
-            attempts, contradicts = settle(attempts, evidence_of(event))
-            discrepancy = Discrepancy.OPEN if contradicts else discrepancy
+            evidence = evidence_of(event)
+            attempts, contradicts = settle(attempts, evidence)
+            discrepancy = Discrepancy.OPEN if contradicts or evidence.contradicts else discrepancy
     return attempts, discrepancy
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from counterfoil.domain import canonical, pointer
 from counterfoil.domain.event import Event, EventKind, History, evidence_of
+from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.payload import content
 from counterfoil.domain.words import Finding
 
@@ -19,6 +22,13 @@ def narrowed(result: Any, pointers: tuple[str, ...]) -> dict[str, Any]:
         if found is not pointer.MISSING:
             kept[tokens[-1] if tokens else ""] = found
     return kept
+
+
+def declared(evidence: Evidence, pointers: tuple[str, ...]) -> Evidence:
+    """The evidence with only what the action declares of its result; all of it where nothing is declared."""
+    if evidence.result is None or not pointers:
+        return evidence
+    return msgspec.structs.replace(evidence, result=narrowed(evidence.result, pointers))
 
 
 def kept(event: Event) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from counterfoil.domain.contract import Contract
 from counterfoil.domain.event import Begun, Decided, EventKind, History, Noted, attempts_of, encode, first_begun
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.payload import content, salted_digest
 from counterfoil.domain.retry import RetryDecision, Situation, decide_retry
-from counterfoil.domain.schedule import REVIEW, Next, next_step
-from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Outcome, Permission
+from counterfoil.domain.schedule import NOTHING, RECOVER, REPLAY, REVIEW, Next, next_step
+from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission, Source
 
 REPEATS_RECORDED_MAX = 16
 """Differing repetitions kept as events; more would let a caller grow the store without sending anything."""
@@ -22,7 +23,6 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
     """An operation after one more piece of evidence."""
 
     operation: Operation
-    attempts: tuple[Attempt, ...]
     next: Next
 
 
@@ -36,11 +36,32 @@ def advance(
     jitter: float = 0.0,
 ) -> Moved:
     """Fold one more piece of evidence into an operation; what it says happened is never lowered."""
+    if len(attempts) == 1 and attempts[0].finding is None and discrepancy is Discrepancy.NONE:
+        ended = _ENDS.get(evidence.finding)
+        if ended is not None and evidence.source is Source.ANSWER and not evidence.contradicts:
+            return _end(operation, evidence, ended)
     moved, contradicts = settle(attempts, evidence)
     after = Discrepancy.OPEN if contradicts or evidence.contradicts else discrepancy
     folded = fold(moved, after, follows=contract.follows)
     step = next_step(contract, moved, folded, after, looks=operation.looks, jitter=jitter)
-    return Moved(operation=_project(operation, folded, after, evidence, step), attempts=moved, next=step)
+    return Moved(operation=_project(operation, folded, after, evidence, step), next=step)
+
+
+_ENDS = {Finding.SUCCEEDED: Outcome.SUCCEEDED, Finding.REJECTED: Outcome.REJECTED}
+
+
+def _end(operation: Operation, evidence: Evidence, outcome: Outcome) -> Moved:
+    """The ordinary end, a first attempt whose answer settles it, written out; a property test holds it to the fold."""
+    after = msgspec.structs.replace(
+        operation,
+        dispatch=Dispatch.COMPLETED,
+        outcome=outcome,
+        exposure=0,
+        unresolved=0,
+        settled_by="succeeded:answer" if outcome is Outcome.SUCCEEDED else "rejected:answer",
+        step="",
+    )
+    return Moved(operation=after, next=NOTHING)
 
 
 def _project(operation: Operation, folded: Fold, discrepancy: Discrepancy, evidence: Evidence, step: Next) -> Operation:
@@ -96,6 +117,7 @@ def withdraw(evidence: Evidence, record: bytes, body: bytes | None) -> Rule:
         moved, _ = settle(attempts, evidence)
         folded = fold(moved, discrepancy, follows=False)
         operation = _project(history.operation, folded, discrepancy, evidence, Next())
+        operation = msgspec.structs.replace(operation, due_at=0.0)
         return Amendment(operation=operation, events=(NewEvent(kind=EventKind.OBSERVED, record=record, body=body),))
 
     return rule
@@ -117,9 +139,7 @@ def pay_look(contract: Contract, look: int, *, asked: bool, by: str) -> Rule:
         if against:
             return Declined(because=against)
         budget = contract.read_budget
-        paid = msgspec.structs.replace(
-            operation, looks=operation.looks + 1, due_at=now + budget.spacing_seconds
-        )
+        paid = msgspec.structs.replace(operation, looks=operation.looks + 1, due_at=now + budget.spacing_seconds)
         note = Noted(note="look", facts={"look": look, "by": by, "used": paid.looks, "of": budget.looks_max})
         return Amendment(operation=paid, events=(NewEvent(kind=EventKind.LOOKING, record=encode(note)),))
 
@@ -137,12 +157,15 @@ def _against_look(operation: Operation, contract: Contract, now: float, *, asked
 
 
 def hand_over(because: tuple[str, ...]) -> Rule:
-    """Hand an unresolved operation to a person: no automatic step is left. Its outcome stays what it is."""
+    """Hand an unresolved operation to a person: no automatic step is left. Its outcome stays what it is.
+
+    Only where a replay is still what is owed: whoever claimed one meanwhile has it in hand.
+    """
 
     def rule(history: History, now: float) -> Amendment | Declined:
         del now
         operation = history.operation
-        if not operation.unresolved or operation.step == REVIEW:
+        if not operation.unresolved or operation.step != REPLAY:
             return Declined(because=("nothing to hand over",))
         record = encode(Decided(decision="review", by="house", reason="; ".join(because)))
         after = msgspec.structs.replace(operation, step=REVIEW, due_at=0.0)
@@ -174,7 +197,11 @@ def claim_again(
         decision = RetryDecision(allowed=True, attempt_class=begun.attempt.attempt_class)
         if attempts:
             situation = Situation(
-                contract=contract, attempts=attempts, discrepancy=discrepancy, now=now, longest_delivery=longest_delivery
+                contract=contract,
+                attempts=attempts,
+                discrepancy=discrepancy,
+                now=now,
+                longest_delivery=longest_delivery,
             )
             decision = decide_retry(situation, automatic=automatic, basis=basis)
             if not decision.allowed:
@@ -222,22 +249,26 @@ def _start(
         history.operation,
         dispatch=folded.dispatch, outcome=folded.outcome, exposure=folded.exposure,
         unresolved=max(history.operation.unresolved, 1), attempts=attempt.number, settled_by="", held_by="",
-        step="recover", due_at=deadline, worker=attempt.worker, deadline=deadline,
+        step=RECOVER, due_at=deadline, worker=attempt.worker, deadline=deadline,
     )  # fmt: skip
     event = NewEvent(kind=EventKind.BEGUN, record=encode(record))
     return Amendment(operation=operation, events=(event,), claims=True)
 
 
-def repeated(facts: dict[str, str]) -> Rule:
-    """Record that a call came again with other immaterial values; they are kept and never sent."""
+def repeated(body: bytes) -> Rule:
+    """Record that a call came again with other immaterial values; they are kept and never sent.
+
+    Args:
+        body: salt and the payload as it came; erasable, like the first.
+    """
 
     def rule(history: History, now: float) -> Amendment | Declined:
         del now
-        record = encode(Noted(note="repeated", facts=dict(facts)))
         seen = [e for e in history.events if e.kind is EventKind.REPEATED]
-        if len(seen) >= REPEATS_RECORDED_MAX or any(e.record == record for e in seen):
+        if len(seen) >= REPEATS_RECORDED_MAX or any(e.body and content(e.body) == content(body) for e in seen):
             return Declined(because=("this repetition is recorded already",))
-        event = NewEvent(kind=EventKind.REPEATED, record=record)
+        record = encode(Noted(note="repeated", facts={"payload": salted_digest(body)}))
+        event = NewEvent(kind=EventKind.REPEATED, record=record, body=body)
         return Amendment(operation=history.operation, events=(event,))
 
     return rule

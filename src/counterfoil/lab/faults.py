@@ -46,6 +46,8 @@ class Vocabulary:
     """Every behaviour, and the occasion on which it can show: `send`, `look`, `connection`, ..."""
     scopes: frozenset[str] | None = None
     """The words the scope may take besides `*`; None where any word may occur."""
+    unscoped: frozenset[str] = frozenset()
+    """Occasions that come before any scope is known: a rule for them cannot name one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +157,8 @@ def _rule(vocabulary: Vocabulary, number: int, fields: object) -> Rule:
         raise PlanWrong(f"rule {number} names no behaviour")
     if len({"every", "nth", "probability"} & set(fields)) > 1:
         raise PlanWrong(f"rule {number}: 'every', 'nth' and 'probability' exclude each other")
+    if fields.get(vocabulary.scope, ANY) != ANY and vocabulary.behaviours[fields["behaviour"]] in vocabulary.unscoped:
+        raise PlanWrong(f"rule {number}: {fields['behaviour']!r} shows before any {vocabulary.scope} is known")
     if "probability" in fields and "seed" not in fields:
         raise PlanWrong(f"rule {number}: a probability needs a 'seed', or no run could be repeated")
     known = {("scope" if name == vocabulary.scope else name): value for name, value in fields.items()}

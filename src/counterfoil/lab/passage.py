@@ -147,5 +147,6 @@ LOSING = frozenset({"lose_reply", "lose_request", "hang", "reset", "cut_request"
 
 VOCABULARY = Vocabulary(
     scope="method",
+    unscoped=frozenset({"connection"}),
     behaviours=dict.fromkeys(REQUESTS, "request") | dict.fromkeys(CONNECTIONS, "connection"),
 )

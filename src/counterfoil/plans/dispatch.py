@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import msgspec
 
-from counterfoil.domain import canonical, rules
+from counterfoil.domain import rules
 from counterfoil.domain.action import Action, Draw, Order
-from counterfoil.domain.answer import Answer, Silent
+from counterfoil.domain.answer import Answer, Returned, Silent
 from counterfoil.domain.attempt import Attempt
-from counterfoil.domain.command import Amend, Amended, Claim, Claimed, Collision, Conflict, Declined, Existing, NewlyHeld
-from counterfoil.domain.errors import CheckRefused, KeyConflict
+from counterfoil.domain.command import (
+    Amend,
+    Amended,
+    Claim,
+    Claimed,
+    Collision,
+    Conflict,
+    Declined,
+    Existing,
+    NewlyHeld,
+)
+from counterfoil.domain.errors import CheckRefused, CounterfoilError, InvariantBroken, KeyConflict
 from counterfoil.domain.event import History, attempts_of, begun_of
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.judge import judge
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.payload import SALT_BYTES, frozen_payload
-from counterfoil.domain.result import kept_result, narrowed
+from counterfoil.domain.payload import SALT_BYTES, frozen_payload, seal
+from counterfoil.domain.result import declared, kept_result
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Finding, Outcome, Source, Standing
 from counterfoil.plans import observing
 from counterfoil.plans.claims import begun_for, first_claim
 from counterfoil.plans.effects import Ended, Find, Flight, Plan, Redraw, Send, Validate
 from counterfoil.ports.provider import SendOrder
+
+DRAWS_MAX = 8
+"""Row numbers drawn anew for one claim: two processes meet once in 256 within a millisecond, eight times never."""
 
 
 def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
@@ -37,7 +52,9 @@ def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
     claim = first_claim(order, draw)
     # Crash here: no row, nothing left (test_crash_before_claim).
     reply = yield from _claim(claim)
-    while isinstance(reply, Collision):
+    for _ in range(DRAWS_MAX):
+        if not isinstance(reply, Collision):
+            break
         fresh = yield Redraw()
         draw = msgspec.structs.replace(draw, n=fresh.n, id=fresh.id)
         claim = first_claim(order, draw)
@@ -49,19 +66,23 @@ def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
             order.intent.key, operation=reply.operation, stored=reply.stored, offered=order.intent.fingerprint
         )
     if isinstance(reply, NewlyHeld):
-        return _stands(reply.history, Standing.HELD)
-    assert isinstance(reply, Existing)  # noqa: S101 - a claim has no sixth answer
+        return stands(reply.history)
+    if isinstance(reply, Collision):
+        raise InvariantBroken(f"{DRAWS_MAX} row numbers in a row were taken: the store refuses the claim itself")
+    assert isinstance(reply, Existing)  # noqa: S101 - a claim has no seventh answer
     return (yield from again(order, draw, reply.history))
 
 
 def _claim(claim: Claim) -> Plan[object]:
     try:
         return (yield claim)
-    except Exception:
-        raise  # the store said no: nothing is durable, or the command recognises itself when it comes again
+    except (Exception, GeneratorExit):
+        raise  # the store said no and nothing is durable, or nobody drives any more
     except BaseException:
-        # Interrupted while the claim was being written: it may stand, and nothing has left. Say so.
-        yield from _withdraw(claim)
+        # Interrupted while the claim was being written: it may stand, and nothing has left. Say so. Where no claim
+        # stands, or the store cannot say so now, there is nothing to withdraw, or it reads as unknown.
+        with contextlib.suppress(CounterfoilError):
+            yield from _withdraw(claim)
         raise
 
 
@@ -78,7 +99,7 @@ def _refused_by_check(order: Order, refusal: str) -> Plan[Ended]:
     history = yield Find(order.intent)
     if history is None:
         raise CheckRefused(order.action.name, refusal)
-    return _stands(history, _standing(history.operation), because=(refusal,))
+    return stands(history, because=(refusal,))
 
 
 def _send_first(order: Order, draw: Draw, claim: Claim, claimed: Claimed) -> Plan[Ended]:
@@ -92,9 +113,7 @@ def _send_first(order: Order, draw: Draw, claim: Claim, claimed: Claimed) -> Pla
         value=claim.value, created_at=claimed.at, dispatch=Dispatch.STARTED, attempts=1, exposure=1, unresolved=1,
         step="recover", due_at=deadline, worker=claim.worker, deadline=deadline, updated_at=claimed.at, seq=1,
     )  # fmt: skip
-    holds = observing.Claimed(
-        operation=operation, attempts=(attempt,), discrepancy=Discrepancy.NONE, head=claimed.head
-    )
+    holds = observing.Claimed(operation=operation, attempts=(attempt,), discrepancy=Discrepancy.NONE, head=claimed.head)
     payload = order.intent.payload
     return (yield from send(order, draw, holds, payload=payload, arguments=order.arguments, provider_key=claim.id))
 
@@ -123,13 +142,17 @@ def send(
     try:
         # Crash here: started, nobody reports back; it reads as unknown (test_crash_after_claim).
         answer = yield effect
+    except GeneratorExit:
+        raise  # nobody drives any more: started and unreported already reads as unknown
     except BaseException as interruption:
         evidence = _judged(action, flight.interrupted(_word(interruption)), number)
         if flight.detached:
             evidence = msgspec.structs.replace(evidence, quiesced=False)
-        yield from observing.record(claimed, observing.sealed(evidence, salt), action.contract, jitter=draw.jitter)
+        # What interrupted it goes on, also where the store cannot take the record: that reads as unknown.
+        with contextlib.suppress(CounterfoilError):
+            yield from observing.record(claimed, observing.sealed(evidence, salt), action.contract, jitter=draw.jitter)
         raise
-    said = observing.sealed(_judged(action, answer, number), salt)
+    said = observing.sealed(_judged(action, answer, number), salt, _text(action, answer))
     evidence = said.evidence
     # Crash here: answered and unrecorded; it reads as unknown until a look (test_crash_before_outcome).
     operation = yield from observing.record(claimed, said, action.contract, jitter=draw.jitter)
@@ -140,10 +163,14 @@ def send(
 
 
 def _judged(action: Action, answer: Answer, number: int) -> Evidence:
-    evidence = judge(action.contract, answer, number, action.effect)
-    if evidence.result is None or not action.result:
-        return evidence
-    return msgspec.structs.replace(evidence, result=narrowed(evidence.result, action.result))
+    return declared(judge(action.contract, answer, number, action.effect), action.result)
+
+
+def _text(action: Action, answer: Answer) -> bytes | None:
+    """The canonical form of the whole result, where the provider made it and nothing is picked from it."""
+    if type(answer) is Returned and not action.result and not action.contract.result:
+        return answer.text
+    return None
 
 
 def _word(interruption: BaseException) -> str:
@@ -151,11 +178,32 @@ def _word(interruption: BaseException) -> str:
     return f"interrupted_{type(interruption).__name__.lower()}"
 
 
-def again(order: Order, draw: Draw, history: History, *, automatic: bool = False, basis: Basis | None = None) -> Plan[Ended]:
+def further(
+    order: Order, draw: Draw, history: History, *, automatic: bool = False, bases: tuple[Basis | None, ...] = (None,)
+) -> Plan[Ended]:
+    """Dispatch once more on the first basis that holds; the semantic check comes first, as before every attempt."""
+    ended = stands(history)
+    if order.action.checked:
+        refusal = yield Validate(order)
+        if refusal is not None:
+            return stands(history, because=(refusal,))
+    because: list[str] = []
+    for basis in bases:
+        ended = yield from again(order, draw, history, automatic=automatic, basis=basis)
+        if ended.standing is Standing.NEW:
+            return ended
+        because += [reason for reason in ended.because if reason not in because]
+    return msgspec.structs.replace(ended, because=tuple(because))
+
+
+def again(
+    order: Order, draw: Draw, history: History, *, automatic: bool = False, basis: Basis | None = None
+) -> Plan[Ended]:
     """Answer a key that was used before; dispatch only where nothing left, or on a basis that was asked for."""
-    if not may_dispatch(history.operation) and basis is None and not automatic:
-        yield from _note_difference(order, history)
-        return _stands(history, _standing(history.operation))
+    if basis is None and not automatic:
+        yield from _note_difference(order, draw, history)
+        if not may_dispatch(history.operation):
+            return stands(history)
     begun = begun_for(order.action, draw, destination=order.intent.destination, mentioned=order.mentioned)
     begun = msgspec.structs.replace(begun, provider_key=history.operation.id)
     rule = rules.claim_again(
@@ -163,8 +211,7 @@ def again(order: Order, draw: Draw, history: History, *, automatic: bool = False
     )
     reply = yield Amend(operation=history.operation.id, rule=rule)
     if isinstance(reply, Declined):
-        stands = reply.history or history
-        return _stands(stands, _standing(stands.operation, reply.because), because=reply.because)
+        return stands(reply.history or history, because=reply.because)
     assert isinstance(reply, Amended)  # noqa: S101 - an Amend has no third answer
     return (yield from _send_again(order, draw, reply.history))
 
@@ -179,8 +226,8 @@ def _send_again(order: Order, draw: Draw, history: History) -> Plan[Ended]:
     if payload is None:
         evidence = _judged(order.action, Silent(may_have_left=False, reason="payload_erased"), attempts[-1].number)
         said = observing.sealed(evidence, draw.salts[SALT_BYTES:])
-        yield from observing.record(claimed, said, order.action.contract, jitter=draw.jitter)
-        return _stands(history, Standing.EXISTING, because=("its payload was erased",))
+        operation = yield from observing.record(claimed, said, order.action.contract, jitter=draw.jitter)
+        return Ended(operation=operation, standing=_standing(operation), because=("its payload was erased",))
     arguments = order.arguments if payload == order.intent.payload else None
     return (yield from send(order, draw, claimed, payload=payload, arguments=arguments, provider_key=provider_key))
 
@@ -190,13 +237,13 @@ def may_dispatch(operation: Operation) -> bool:
     return operation.dispatch is Dispatch.NOT_STARTED and not operation.unresolved
 
 
-def _note_difference(order: Order, history: History) -> Plan[None]:
+def _note_difference(order: Order, draw: Draw, history: History) -> Plan[None]:
     """Keep what an equal call brought that differs immaterially; it is never sent."""
     first = frozen_payload(history)
     if first is None or first == order.intent.payload:
         return
-    digest = canonical.fingerprint(order.intent.payload)
-    yield Amend(operation=history.operation.id, rule=rules.repeated({"payload": digest}))
+    body = seal(draw.salts[:SALT_BYTES], order.intent.payload)
+    yield Amend(operation=history.operation.id, rule=rules.repeated(body))
 
 
 def _standing(operation: Operation, because: tuple[str, ...] = ()) -> Standing:
@@ -205,6 +252,8 @@ def _standing(operation: Operation, because: tuple[str, ...] = ()) -> Standing:
     return Standing.UNRESOLVED if operation.unresolved else Standing.EXISTING
 
 
-def _stands(history: History, standing: Standing, *, because: tuple[str, ...] = ()) -> Ended:
-    result = kept_result(history) if history.operation.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED) else None
-    return Ended(operation=history.operation, standing=standing, result=result, because=because)
+def stands(history: History, *, because: tuple[str, ...] = ()) -> Ended:
+    """What is there already: nothing was sent for this call."""
+    operation = history.operation
+    result = kept_result(history) if operation.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED) else None
+    return Ended(operation=operation, standing=_standing(operation, because), result=result, because=because)

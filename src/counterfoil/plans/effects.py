@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from counterfoil.domain.action import Action, Order
-from counterfoil.domain.answer import Silent
+from counterfoil.domain.answer import Answer, Silent
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Command
 from counterfoil.domain.intent import Intent
@@ -22,18 +22,20 @@ T = TypeVar("T")
 class Flight:
     """Whether a byte may have left, kept outside the exchange so that an interruption still knows it."""
 
-    __slots__ = ("detached", "error", "may_have_left")
+    __slots__ = ("answer", "detached", "error", "may_have_left")
 
     def __init__(self) -> None:
         self.may_have_left = False
+        self.answer: Answer | None = None
+        """What came back in the very moment its caller was interrupted."""
         self.detached = False
         """Its caller has gone and the exchange goes on in a thread: it is not quiesced, and its answer comes late."""
         self.error: BaseException | None = None
         """What a guarded function raised: shown to its caller, never stored."""
 
-    def interrupted(self, reason: str) -> Silent:
-        """What is known of a send that an exception cut short."""
-        return Silent(may_have_left=self.may_have_left, reason=reason)
+    def interrupted(self, reason: str) -> Answer:
+        """What is known of a send that an exception cut short; a detached one may still leave."""
+        return self.answer or Silent(may_have_left=self.may_have_left or self.detached, reason=reason)
 
 
 class Validate(msgspec.Struct, frozen=True):

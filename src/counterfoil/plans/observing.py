@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import msgspec
 
 from counterfoil.domain import canonical, rules
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Amend, Amended, Declined, Settle, Settled
 from counterfoil.domain.contract import Contract
+from counterfoil.domain.errors import CounterfoilError
 from counterfoil.domain.event import encode
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
@@ -34,11 +37,20 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes | None
 
 
-def sealed(evidence: Evidence, salt: bytes) -> Sealed:
-    """Part what is hashed from what may be erased."""
+def sealed(evidence: Evidence, salt: bytes, result: bytes | None = None) -> Sealed:
+    """Part what is hashed from what may be erased.
+
+    Args:
+        evidence: what was observed.
+        salt: random bytes for the body's digest.
+        result: the canonical form of the evidence's result, where it is at hand.
+    """
     if evidence.result is None and not evidence.facts:
         return Sealed(evidence=evidence, line=encode(evidence), body=None)
-    kept = canonical.canonical({"facts": evidence.facts, "result": evidence.result})
+    if result is not None and not evidence.facts:
+        kept = b'{"facts":{},"result":' + result + b"}"
+    else:
+        kept = canonical.canonical({"facts": evidence.facts, "result": evidence.result})
     if len(kept) > RESULT_BYTES_MAX:
         facts = {**evidence.facts, "result": "too_large"}
         evidence = msgspec.structs.replace(evidence, result=None, facts=facts)
@@ -54,9 +66,17 @@ def record(claimed: Claimed, said: Sealed, contract: Contract, *, jitter: float)
         claimed.operation, claimed.attempts, claimed.discrepancy, said.evidence, contract, jitter=jitter
     )
     after, step = moved.operation, moved.next
-    reply = yield Settle(
-        operation=after, head=claimed.head, record=said.line, body=said.body, due_after=step.after_seconds
-    )
+    settle = Settle(operation=after, head=claimed.head, record=said.line, body=said.body, due_after=step.after_seconds)
+    try:
+        reply = yield settle
+    except (Exception, GeneratorExit):
+        raise  # the store says where it waits, or nobody drives any more
+    except BaseException:
+        # Interrupted while it was being written, and somebody else may have written first: the same record twice is
+        # one piece of evidence, and none is lost.
+        with contextlib.suppress(CounterfoilError):
+            yield from amend(after.id, said, contract, jitter=jitter)
+        raise
     if type(reply) is Settled:
         due_at = reply.at + step.after_seconds if step.step else 0.0
         return msgspec.structs.replace(after, updated_at=reply.at, due_at=due_at, seq=after.seq + 1)
@@ -66,7 +86,7 @@ def record(claimed: Claimed, said: Sealed, contract: Contract, *, jitter: float)
 def amend(operation: str, said: Sealed, contract: Contract, *, jitter: float) -> Plan[Operation]:
     """Append evidence to whatever stands there now: late and contradictory evidence is always accepted."""
     rule = rules.observe(said.evidence, said.line, said.body, contract, jitter=jitter)
-    reply = yield Amend(operation=operation, rule=rule)
+    reply = yield Amend(operation=operation, rule=rule, record=said.line, body=said.body)
     if isinstance(reply, Amended | Declined) and reply.history is not None:
         return reply.history.operation
     raise AssertionError(f"an observation was answered with {type(reply).__name__}")

@@ -12,6 +12,7 @@ from counterfoil.domain.event import History, attempts_of, first_begun
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.payload import SALT_BYTES, frozen_payload
 from counterfoil.domain.reading import read, seek
+from counterfoil.domain.result import declared
 from counterfoil.domain.template import Names
 from counterfoil.domain.verdict import evidence_of
 from counterfoil.domain.words import Standing
@@ -78,9 +79,10 @@ def _look(history: History, action: Action, draw: Draw, index: int, payload: byt
         look=look, reading=reading, looked_at=history.events[-1].at, deadline=max(a.deadline for a in attempts),
         longest_delivery=action.longest_delivery, quiesced=all(a.quiesced for a in attempts),
     )  # fmt: skip
-    return evidence_of(
+    evidence = evidence_of(
         reading, look=look, index=index, attempt=attempts[-1].number, effect=action.effect, absence=verdict
     )
+    return declared(evidence, action.result)
 
 
 def _refused(history: History, reply: object) -> Ended:
@@ -88,5 +90,3 @@ def _refused(history: History, reply: object) -> Ended:
     stands = reply.history if isinstance(reply, Declined) and reply.history else history
     standing = Standing.UNRESOLVED if stands.operation.unresolved else Standing.EXISTING
     return Ended(operation=stands.operation, standing=standing, because=because)
-
-

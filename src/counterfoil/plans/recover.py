@@ -15,7 +15,7 @@ from counterfoil.domain.payload import SALT_BYTES, frozen_payload
 from counterfoil.domain.schedule import LOOK, REPLAY
 from counterfoil.domain.words import Finding, Source, Standing
 from counterfoil.plans import observing
-from counterfoil.plans.dispatch import again
+from counterfoil.plans.dispatch import further, stands
 from counterfoil.plans.effects import Ended, Hand, Now, Plan
 from counterfoil.plans.reconcile import reconcile
 
@@ -67,14 +67,13 @@ def _left(attempt: Attempt) -> Plan[Evidence | None]:
 def work(history: History, action: Action, draw: Draw, *, by: str) -> Plan[Ended]:
     """Do the next automatic step of an unresolved operation: recover, look, replay, or hand it to a person."""
     history = yield from recover(history, action, draw)
-    operation = history.operation
-    ended = Ended(operation=operation, standing=Standing.UNRESOLVED)
-    if operation.step == LOOK:
-        ended = yield from reconcile(history, action, draw, asked=False, by=by)
-    elif operation.step == REPLAY:
-        ended = yield from again(order_of(history, action), draw, history, automatic=True)
-        if ended.standing is not Standing.NEW:
-            ended = yield from _hand_over(ended)
+    if history.operation.step == LOOK:
+        return (yield from reconcile(history, action, draw, asked=False, by=by))
+    if history.operation.step != REPLAY:
+        return stands(history)
+    ended = yield from further(order_of(history, action), draw, history, automatic=True)
+    if ended.standing is not Standing.NEW:
+        ended = yield from _hand_over(ended)
     return ended
 
 

@@ -133,19 +133,20 @@ class FunctionProvider:
 
 def _returned(value: Any) -> Returned:
     """The value as a replay will return it: first call and replay have the same type."""
-    if type(value) in _JSON_SCALARS or _plain(value):
+    if type(value) in _JSON_SCALARS:
         return Returned(value=value)
     try:
-        return Returned(value=canonical.parse(canonical.canonical(value)))
+        text = canonical.canonical(value)
+        return Returned(value=value if _flat(value) else canonical.parse(text), text=text)
     except NotCanonical:
         return Returned(value=None, kept=False)
 
 
-def _plain(value: Any) -> bool:
-    """A flat JSON object, which is its own replay: the ordinary result costs no second look."""
-    return type(value) is dict and all(
-        type(k) is str and k[:1] != "$" and type(v) in _JSON_SCALARS for k, v in value.items()
-    )
+def _flat(value: Any) -> bool:
+    """A dict of plain scalars is what its canonical form reads back: the ordinary result is not read again."""
+    if type(value) is not dict:
+        return False
+    return _JSON_SCALARS.issuperset(map(type, value.values()))
 
 
 def _raised(error: Exception, flight: Flight) -> Answer:

@@ -84,10 +84,12 @@ class HttpProvider:
             )
         if self._elsewhere(order.destination):
             raise BadValue("destination", order.destination, wanted="the provider's own base URL")
-        for pointer in self._contract.secrets:
-            if self._resolved(pointer) is None:
-                raise SecretMissing(self._contract.id, name=pointer, problem="has no value that a header may hold")
-        problem = self._unsendable(order)
+        request = self._filled(self._request, order.payload, self._names(order))
+        if request is None:
+            # Asked again only to name it; a source that answers by now leaves the first name to stand.
+            missing = next((p for p in self._contract.secrets if self._resolved(p) is None), self._contract.secrets[0])
+            raise SecretMissing(self._contract.id, name=missing, problem="has no value that a header may hold")
+        problem = _unsendable(request)
         if problem:
             raise PayloadRefused("", problem)
 
@@ -170,16 +172,6 @@ class HttpProvider:
             return None
         return value if isinstance(value, str) and _HEADER_VALUE.fullmatch(value) else None
 
-    def _unsendable(self, order: provider.SendOrder) -> str:
-        """Why the wire would not send the order as it is written; empty when it would."""
-        request = self._filled(self._request, order.payload, self._names(order))
-        try:
-            if request is not None:
-                wire.check_request(request)
-        except (TypeError, ValueError) as error:
-            return str(error)
-        return ""
-
     def _elsewhere(self, destination: str) -> bool:
         """The intent names, as a URL, another place than this provider writes to."""
         return "://" in destination and destination.rstrip("/") != self._base_url
@@ -191,6 +183,15 @@ class HttpProvider:
             except (OSError, ValueError):
                 return None  # the exchange meets the same and says that nothing left
         return self._trust
+
+
+def _unsendable(request: wire.WireRequest) -> str:
+    """Why the wire would not send the request as it is written; empty when it would."""
+    try:
+        wire.check_request(request)
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return ""
 
 
 _OTHER_ACCOUNT = "opens another account than the intent's"

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
-from counterfoil.domain.answer import Answer
-from counterfoil.domain.command import Amend, Claim, Command, Reply, Settle
-from counterfoil.domain.errors import NotRecorded, Unavailable, UnknownAction
+from counterfoil.domain.answer import Answer, Silent
 from counterfoil.domain.canonical import parse
+from counterfoil.domain.command import Amend, Claim, Command, Reply, Settle
+from counterfoil.domain.errors import CounterfoilError, NotRecorded, Unavailable, UnknownAction
 from counterfoil.plans.effects import Effect, Find, Hand, Look, Now, Redraw, Send, Validate
 from counterfoil.plans.late import late
 from counterfoil.ports.store import Store
-from counterfoil.runtime.drive import drive
 from counterfoil.runtime.drawing import Drawer
+from counterfoil.runtime.drive import drive
 from counterfoil.runtime.quiescence import Roster
 from counterfoil.runtime.registered import Registered
 from counterfoil.runtime.spool import Spool
 
+T = TypeVar("T")
+
 _COMMANDS = frozenset({Claim, Settle, Amend})
+_NEVER_BEGUN = Silent(may_have_left=False, reason="caller_gone")
 
 INSIST_MAX = 3
 """Further tries to store an answer, each after the store's own busy time-out."""
@@ -62,12 +66,7 @@ class Executor:
     async def aperform(self, effect: Effect) -> Any:
         """Carry an effect out without holding up the event loop."""
         if type(effect) in _COMMANDS:
-            try:
-                return await self._store.awrite(effect)  # type: ignore[arg-type]
-            except Unavailable:
-                if not isinstance(effect, Settle):
-                    raise
-                return await asyncio.to_thread(self._insist, effect)
+            return await self._awrite(effect)  # type: ignore[arg-type]
         if isinstance(effect, Send):
             return await self._asend(effect)
         if isinstance(effect, Validate):
@@ -80,20 +79,30 @@ class Executor:
         try:
             return self._store.write(command)
         except Unavailable:
-            if not isinstance(command, Settle):
-                raise  # nothing has left: the caller may ask again
-            return self._insist(command)
+            observed = _observation(command)
+            if observed is None:
+                raise  # nothing was observed that could be lost: the caller may ask again
+            return self._insist(command, *observed)
 
-    def _insist(self, settle: Settle) -> Reply:
+    async def _awrite(self, command: Command) -> Reply:
+        try:
+            return await self._store.awrite(command)
+        except Unavailable:
+            observed = _observation(command)
+            if observed is None:
+                raise
+            return await _to_the_end(asyncio.to_thread(self._insist, command, *observed))
+
+    def _insist(self, command: Command, operation: str, record: bytes, body: bytes | None) -> Reply:
         """Write an answer again a few times, then put it beside the store: it is never dropped silently."""
         for attempt in range(INSIST_MAX):
             time.sleep(INSIST_FIRST_SECONDS * 2**attempt)
             try:
-                return self._store.write(settle)
+                return self._store.write(command)
             except Unavailable:
                 continue
-        spooled = self._spool.put(settle.operation.id, settle.record, settle.body)
-        raise NotRecorded(settle.operation.id, spooled=spooled)
+        spooled = self._spool.put(operation, record, body)
+        raise NotRecorded(operation, spooled=spooled)
 
     def registered(self, action: str) -> Registered:
         """The registered action of a name; raises `UnknownAction`."""
@@ -118,25 +127,42 @@ class Executor:
         if registered.awaited:
             provider: Any = registered.provider
             return await provider.asend(effect.order, effect.flight, effect.arguments)  # type: ignore[no-any-return]
-        wait = _Wait()
-        sending = asyncio.get_running_loop().run_in_executor(None, self._send_for, effect, wait)
+        wait, context = _Wait(), contextvars.copy_context()
+        sending = asyncio.get_running_loop().run_in_executor(None, context.run, self._send_for, effect, wait)
         try:
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
             # The thread cannot be cancelled: what it hears is kept as late evidence.
-            if wait.leave():
-                effect.flight.detached = True
-                self.detached.add(effect.token)
+            flight = effect.flight
+            self.detached.add(effect.token)
+            flight.detached = wait.leave()
+            flight.answer = wait.answer
+            if not flight.detached:
+                self.detached.discard(effect.token)
             raise
 
     def _send_for(self, effect: Send, wait: _Wait) -> Answer:
-        answer = self._send(effect)
-        if wait.answered():
-            draw = self._drawer.draw()
-            drive(late(effect.operation, effect.action, effect.attempt, answer, draw), self)
+        """Send in this thread, unless the caller went before it began."""
+        if not wait.begin():
+            return _NEVER_BEGUN
+        answer: Answer | None = None
+        try:
+            answer = self._send(effect)
+            return answer
+        finally:
+            if wait.end(answer):
+                self._keep_late(effect, answer)
+
+    def _keep_late(self, effect: Send, answer: Answer | None) -> None:
+        """The caller has gone: what its thread heard is evidence all the same, and the thread writes no more."""
+        try:
+            if answer is not None:
+                drive(late(effect.operation, effect.action, effect.attempt, answer, self._drawer.draw()), self)
+        except CounterfoilError:
+            return  # it waits in the spool, or reads as unknown: nobody is left to be told
+        finally:
             self.detached.discard(effect.token)
             self._roster.in_hand.discard(effect.token)
-        return answer
 
     def _look(self, effect: Look) -> tuple[Answer, ...]:
         return self.registered(effect.action.name).provider.look(effect.order)
@@ -161,21 +187,54 @@ class Executor:
 
 
 class _Wait:
-    """Whether a caller still waits for a thread's answer: exactly one of the two learns that it is too late."""
+    """One send in a thread and whether its caller still waits: exactly one of the two records the answer."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._over = False
+        self._begun = self._over = self._gone = False
+        self.answer: Answer | None = None
+
+    def begin(self) -> bool:
+        """The thread is about to send; False when its caller has gone and nothing may leave any more."""
+        with self._guard:
+            self._begun = not self._gone
+            return self._begun
 
     def leave(self) -> bool:
-        """The caller goes; True when the answer is still to come, and the thread must record it."""
+        """The caller goes; True when the send is under way, and the thread must record what it hears."""
         with self._guard:
-            first, self._over = not self._over, True
-            return first
+            self._gone = True
+            return self._begun and not self._over
 
-    def answered(self) -> bool:
-        """The thread has its answer; True when the caller has gone."""
-        return not self.leave()
+    def end(self, answer: Answer | None) -> bool:
+        """The thread has its answer, or none; True when the caller has gone."""
+        with self._guard:
+            self._over, self.answer = True, answer
+            return self._gone
+
+
+async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Await a durable write to its end; a cancellation meanwhile is kept, and raised only then."""
+    task = asyncio.ensure_future(work)
+    interruption: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            interruption = error
+    if interruption is not None:
+        task.exception()  # looked at, so that nobody complains of it: what was interrupted is told of that
+        raise interruption
+    return task.result()
+
+
+def _observation(command: Command) -> tuple[str, bytes, bytes | None] | None:
+    """What a command would lose if it were given up: its operation, record and body; None where it is nothing."""
+    if isinstance(command, Settle):
+        return command.operation.id, command.record, command.body
+    if isinstance(command, Amend) and command.record is not None:
+        return command.operation, command.record, command.body
+    return None
 
 
 def _reason(said: object) -> str | None:
@@ -183,5 +242,3 @@ def _reason(said: object) -> str | None:
     if said is None or said is True:
         return None
     return "the action's check refused" if said is False else str(said)
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import contextvars
 import getpass
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from counterfoil.domain.action import Draw, Order
-from counterfoil.domain.errors import BadValue, NoBasis
+from counterfoil.domain.errors import BadValue, NoBasis, NoSuchOperation, UnknownAction
 from counterfoil.domain.event import History, attempts_of
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.result import kept_result
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+
 
 class Ledger:
     """A book of receipts and the actions it guards; `counterfoil.open` makes one.
@@ -69,6 +71,8 @@ class Ledger:
         self.spool = Spool(store.path.with_name(store.path.name + ".spool"))
         self._roster = Roster(store, store.path.with_name(store.path.name + ".workers"))
         self._drawer = Drawer(self._roster.worker)
+        self._drawn_in = 0
+        """The process that has drawn for an event loop before."""
         self._executor = Executor(store, self._roster, self._drawer, self.registry, self.spool)
 
     # -- declaring -----------------------------------------------------------------------------------------------------
@@ -121,16 +125,34 @@ class Ledger:
 
     def call(self, order: Order) -> Receipt:
         """Send an order at most once and return its receipt."""
-        return self._receipt(self._carry(lambda draw: dispatching.dispatch(order, draw)))
+        draw = self._drawer.draw()
+        in_hand = self._roster.in_hand
+        in_hand.add(draw.token)
+        try:
+            ended = drive(dispatching.dispatch(order, draw), self._executor)
+        finally:
+            in_hand.discard(draw.token)
+        return self._receipt(ended)
 
     async def acall(self, order: Order) -> Receipt:
         """The same on the running event loop."""
-        draw = self._drawer.draw()
+        draw = await self._adraw()
         self._roster.in_hand.add(draw.token)
         try:
-            return self._receipt(await adrive(dispatching.dispatch(order, draw), self._executor))
+            ended = await adrive(dispatching.dispatch(order, draw), self._executor)
         finally:
             self._let_go(draw)
+        if ended.operation.dispatch is Dispatch.STARTED:  # whether it is in hand stands in the store
+            return await asyncio.to_thread(self._receipt, ended)
+        return self._receipt(ended)
+
+    async def _adraw(self) -> Draw:
+        """Draw; the first draw of a process registers its worker, for which the event loop must not wait."""
+        if self._drawn_in == os.getpid():
+            return self._drawer.draw()
+        draw = await asyncio.to_thread(self._drawer.draw)
+        self._drawn_in = os.getpid()
+        return draw
 
     def _carry(self, plan: Callable[[Draw], Plan[T]]) -> T:
         draw = self._drawer.draw()
@@ -146,8 +168,9 @@ class Ledger:
 
     def _receipt(self, ended: Ended) -> Receipt:
         operation = ended.operation
-        alive = operation.dispatch is Dispatch.STARTED and self._alive(operation)
-        return Receipt(ended, self, now=self.store.now(), alive=alive, error=ended.error)
+        if operation.dispatch is not Dispatch.STARTED:
+            return Receipt(ended, self, now=operation.updated_at, alive=False, error=ended.error)
+        return Receipt(ended, self, now=self.store.now(), alive=self._alive(operation), error=ended.error)
 
     def _alive(self, operation: Operation) -> bool:
         attempts, _ = attempts_of(self.store.load(operation.id).events)
@@ -190,15 +213,19 @@ class Ledger:
         return self._receipt(self._carry(lambda draw: work(history, action, draw, by=draw.worker)))
 
     def drain(self) -> int:
-        """Take spooled answers into the store; return how many it took."""
+        """Take spooled answers into the store; return how many it took.
+
+        An answer of an operation or action that is not known here is left where it is, and holds up no other.
+        """
         taken = 0
         for path, operation, record, body in self.spool.waiting():
-            registered = self.registry.get(self.store.load(operation).operation.action)
-            if registered is not None:
-                plan = observing.take(operation, record, body, registered.action.contract)
-                drive(plan, self._executor)
-                self.spool.taken(path)
-                taken += 1
+            try:
+                action = self._executor.registered(self.store.load(operation).operation.action).action
+            except (NoSuchOperation, UnknownAction):
+                continue
+            drive(observing.take(operation, record, body, action.contract), self._executor)
+            self.spool.taken(path)
+            taken += 1
         return taken
 
     def attempt(self, operation: str, *, basis: str | Basis | None = None) -> Receipt:
@@ -214,12 +241,7 @@ class Ledger:
 
         def plan(draw: Draw) -> Plan[Ended]:
             recovered = yield from recover(history, registered.action, draw)
-            ended = _read(recovered)
-            for candidate in (wanted,) if wanted else _EXPLICIT:
-                ended = yield from dispatching.again(order, draw, recovered, basis=candidate)
-                if ended.standing is Standing.NEW:
-                    return ended
-            return ended
+            return (yield from dispatching.further(order, draw, recovered, bases=(wanted,) if wanted else _EXPLICIT))
 
         ended = self._carry(plan)
         if ended.standing is not Standing.NEW:
@@ -301,7 +323,9 @@ def _basis(named: str | Basis | None) -> Basis | None:
     except ValueError:
         raise BadValue("basis", named, wanted=f"one of {', '.join(b.value for b in _EXPLICIT)}") from None
     if basis not in _EXPLICIT:
-        raise BadValue("basis", named, wanted=f"only a decision overrides; one of {', '.join(b.value for b in _EXPLICIT)}")
+        raise BadValue(
+            "basis", named, wanted=f"only a decision overrides; one of {', '.join(b.value for b in _EXPLICIT)}"
+        )
     return basis
 
 

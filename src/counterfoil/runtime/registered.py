@@ -106,11 +106,10 @@ class Registered:
     def key_of(self, payload: Any, print_: str, scopes: Mapping[str, str], given: str | int | None) -> str:
         """The key of one occurrence, from trusted code; derived within a declared scope otherwise."""
         action = self.action
-        named: object = given
-        if named is None and self._key is not None:
-            named = self._key(**payload) if callable(self._key) else self._key
-        if named is not None:
-            return _checked_key(named)
+        if given is not None:
+            return _checked_key(given)
+        if self._key is not None:
+            return _checked_key(self._key(**payload) if callable(self._key) else self._key)
         if action.occurrence is None or action.siblings is Siblings.INDEPENDENT:
             raise NotDeclared(
                 action.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ SECRET_BYTES_MAX = 16 * 1024
 """A credential, not a document."""
 
 Resolve = Callable[[], str]
+
+_NAME = re.compile(r"[a-z][a-z0-9_.-]{0,39}")
+"""A bare name is a short word: most secrets put in its place by mistake are none, and are then never repeated."""
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
 def resolvers(action: str, declared: Mapping[str, Any], contract: Contract) -> dict[str, Resolve]:
@@ -31,7 +36,8 @@ def resolvers(action: str, declared: Mapping[str, Any], contract: Contract) -> d
     for pointer in declared:
         if pointer not in contract.secrets:
             where = ", ".join(contract.secrets) or "none"
-            raise SecretMisplaced(action, pointer=pointer, why=f"is not declared by {contract.id}, which allows: {where}")
+            why = f"is not declared by {contract.id}, which allows: {where}"
+            raise SecretMisplaced(action, pointer=pointer, why=why)
     for pointer in contract.secrets:
         if pointer not in declared:
             raise SecretMissing(action, name=pointer, problem="is declared by the contract and has no reference here")
@@ -40,17 +46,28 @@ def resolvers(action: str, declared: Mapping[str, Any], contract: Contract) -> d
 
 def _resolver(action: str, reference: Any) -> Resolve:
     if callable(reference):
-        return lambda: _usable(action, getattr(reference, "__name__", "callable"), str(reference()))
+        return lambda: _from_call(action, reference)
     kind, colon, name = str(reference).partition(":")
-    if not colon:
+    if not colon and _NAME.fullmatch(kind):
         variable = "COUNTERFOIL_SECRET_" + kind.upper().replace("-", "_").replace(".", "_")
         return lambda: _from_env(action, variable)
-    if kind == "env" and name:
+    if kind == "env" and _VARIABLE.fullmatch(name):
         return lambda: _from_env(action, name)
     if kind == "file" and name:
         return lambda: _from_file(action, name)
     # The reference may be the secret itself, put there by mistake: it is not repeated.
     raise SecretMisplaced(action, pointer="secrets", why="must be env:NAME, file:PATH, a bare name or a callable")
+
+
+def _from_call(action: str, reference: Callable[[], Any]) -> str:
+    name = getattr(reference, "__name__", "callable")
+    try:
+        found = reference()
+    except Exception as error:  # noqa: BLE001 - a vault's own message may hold what it was asked for
+        raise SecretMissing(action, name=name, problem=f"cannot be read: {type(error).__name__}") from None
+    if not isinstance(found, str):
+        raise SecretMissing(action, name=name, problem="is not text")
+    return _usable(action, name, found)
 
 
 def _from_env(action: str, name: str) -> str:

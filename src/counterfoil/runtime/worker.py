@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from counterfoil.domain.errors import CounterfoilError, InvariantBroken, UnknownAction
+from counterfoil.domain.errors import CounterfoilError, InvariantBroken
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import REVIEW
+from counterfoil.domain.schedule import RECOVER, REVIEW
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.receipt import Receipt
 
@@ -49,14 +49,14 @@ class Worker:
         if operation.step == REVIEW or operation.action not in self._ledger.registry:
             return False
         # An attempt left behind is taken up at once where its worker is proven dead, not at its deadline.
-        return operation.step == "recover" or operation.due_at <= now
+        return operation.step == RECOVER or operation.due_at <= now
 
     def _step(self, operation: Operation) -> int:
         try:
             receipt = self._ledger.work(operation.id)
         except InvariantBroken:
             raise  # never repaired in place: the worker stops
-        except (CounterfoilError, UnknownAction) as error:
+        except Exception as error:  # noqa: BLE001 - an action's own check may raise anything; the others go on
             self._report(operation.id, error)
             return 0
         self._report(operation.id, receipt)

@@ -9,6 +9,7 @@ free lock, commits and returns: no thread, no wait.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -85,19 +86,23 @@ class GroupCommit(Generic[C, R]):
         """
         job: Job[C, R] = Job(command)
         self._queue.append(job)
-        interruption: BaseException | None = None
-        # After an interruption this thread leads until nobody is left undecided: the followers of an interrupted
-        # leader that live in event loops have no other thread to go on for them (test_interrupted_leader...).
-        while not job.done or (interruption is not None and self._queue):
-            try:
-                with self.lead:
-                    if self._queue and (not job.done or interruption is not None):
-                        self._commit()
-            except BaseException as error:  # noqa: BLE001 - kept, and raised as soon as the write is decided
-                interruption = error
-        if interruption is not None:
-            raise interruption
+        try:
+            with self.lead:
+                if not job.done:
+                    self._commit()
+        except BaseException:
+            # Its followers too: those that live in event loops have no other thread to go on for them.
+            self._finish([job, *self._queue])
+            raise
+        if not job.done:  # more than a batch was queued before it
+            self._finish([job])
         return job.answer()
+
+    def _finish(self, jobs: list[Job[C, R]]) -> None:
+        """Lead until these are answered, whatever else interrupts: one interruption is raised already."""
+        while not all(job.done for job in jobs):
+            with contextlib.suppress(BaseException), self.lead:
+                self._commit()
 
     async def submit_async(self, command: C) -> R:
         """The same from an event loop: a thread of the store's own leads, one wake-up per batch and loop.
@@ -148,8 +153,15 @@ class GroupCommit(Generic[C, R]):
     def _commit(self) -> None:
         """Write and answer one batch; the lock is held."""
         queue = self._queue
+        if len(queue) == 1:
+            job = queue[0]
+            if job.loop is None and not job.decided:  # a lone blocking caller: the ordinary case
+                self._write([job])
+                job.done = True
+                queue.popleft()
+                return
         self._answer_decided()
-        batch = [queue[0]] if len(queue) == 1 else list(queue)[:BATCH_MAX] if queue else []
+        batch = list(queue)[:BATCH_MAX]
         try:
             if batch:
                 self._write(batch)
@@ -161,7 +173,7 @@ class GroupCommit(Generic[C, R]):
         queue = self._queue
         loops: dict[asyncio.AbstractEventLoop, list[Job[C, R]]] = {}
         decided = 0
-        for job in list(queue) if len(queue) > 1 else tuple(queue):
+        for job in list(queue):
             if not job.decided:
                 break
             decided += 1

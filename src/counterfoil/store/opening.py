@@ -28,35 +28,67 @@ _NETWORK = frozenset(
 )
 
 
+def located(path: str | os.PathLike[str]) -> Path:
+    """The file itself, whatever links lead to it: its log, spool and locks stand beside it under one name."""
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise StoreUnsafe(str(path), f"cannot be found: {error}") from error
+
+
 def prepare(path: Path) -> None:
     """Create the file private where it is missing; refuse what can never hold receipts."""
     parent = path.parent
-    if not parent.is_dir():
-        raise StoreUnsafe(str(path), f"the folder {parent} does not exist")
-    kind = filesystem(parent)
-    if kind in _NETWORK:
-        raise StoreUnsafe(str(path), f"is on a network file system ({kind}), where SQLite's locks cannot be trusted")
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
-    except FileExistsError:
-        _inspect(path)
+        if not parent.is_dir():
+            raise StoreUnsafe(str(path), f"the folder {parent} does not exist")
+        kind = filesystem(parent)
+        if kind in _NETWORK:
+            raise StoreUnsafe(str(path), f"is on a network file system ({kind}), where locks cannot be trusted")
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            _inspect(path)
     except OSError as error:
-        raise StoreUnsafe(str(path), f"cannot be created: {error.strerror}") from error
+        raise StoreUnsafe(str(path), f"cannot be made or used: {error.strerror}") from error
 
 
 def _inspect(path: Path) -> None:
+    logged = _size(_wal(path))  # before the file: whoever makes one now writes its first page before its log
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
         raise StoreUnsafe(str(path), "is not a regular file")
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        try:
-            path.chmod(0o600)
-        except OSError as error:
-            raise StoreUnsafe(str(path), "is readable by others and cannot be made private (0600)") from error
+    if found.st_nlink > 1:
+        raise StoreUnsafe(str(path), "has a second name (hard link), and SQLite's log stands beside one name only")
+    if logged and not found.st_size:
+        raise StoreUnsafe(str(path), "is truncated: it is empty beside its own write-ahead log")
+    for each in (path, _wal(path), Path(f"{path}-shm")):
+        _make_private(each)
     if not os.access(path, os.R_OK | os.W_OK):
         raise StoreUnsafe(str(path), "is not readable and writable by this user")
     if not os.access(path.parent, os.W_OK):
         raise StoreUnsafe(str(path), "stands in a folder this user cannot write its write-ahead log to")
+
+
+def _make_private(path: Path) -> None:
+    try:
+        if stat.S_IMODE(path.stat().st_mode) & 0o077:
+            path.chmod(0o600)
+    except FileNotFoundError:
+        return  # no log stands there now
+    except OSError as error:
+        raise StoreUnsafe(str(path), "is readable by others and cannot be made private (0600)") from error
+
+
+def _wal(path: Path) -> Path:
+    return Path(f"{path}-wal")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def filesystem(folder: Path) -> str:
@@ -84,9 +116,11 @@ def connect(path: Path, *, writes: bool) -> sqlite3.Connection:
         StoreBusy: another process kept it locked.
     """
     try:
+        # mode=rw: a file that has vanished is an error, never an empty file in its place.
         db = sqlite3.connect(
-            path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_SECONDS, cached_statements=64
-        )
+            f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False,
+            timeout=BUSY_TIMEOUT_SECONDS, cached_statements=64,
+        )  # fmt: skip
     except sqlite3.Error as error:
         raise translate(path, error) from error
     try:
@@ -104,10 +138,12 @@ def _settings(db: sqlite3.Connection, path: Path, *, writes: bool) -> None:
     if _one(db, "PRAGMA application_id") not in (0, APPLICATION_ID) or _foreign(db):
         raise StoreUnsafe(str(path), "is another program's database")
     # synchronous=NORMAL loses acknowledged commits on power loss (SQLite, "PRAGMA synchronous"): asserted, not hoped.
-    for pragma, wanted in (("journal_mode = WAL", "wal"), ("synchronous = FULL", None), ("foreign_keys = ON", None)):
-        answer = db.execute(f"PRAGMA {pragma}").fetchone()
-        if wanted is not None and answer[0] != wanted:
-            raise StoreUnsafe(str(path), f"refuses {pragma} (answers {answer[0]!r})")
+    # Without fullfsync macOS may leave what was synced in the drive's cache ("PRAGMA fullfsync"); elsewhere it is nothing.
+    mode = db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise StoreUnsafe(str(path), f"refuses a write-ahead log (answers {mode!r})")
+    for pragma in ("synchronous = FULL", "fullfsync = ON", "foreign_keys = ON"):
+        db.execute(f"PRAGMA {pragma}")
     if _one(db, "PRAGMA synchronous") != 2:  # noqa: PLR2004 - SQLite's number for FULL
         raise StoreUnsafe(str(path), "does not keep synchronous=FULL")
     db.execute(f"PRAGMA wal_autocheckpoint = {WAL_AUTOCHECKPOINT_PAGES}")
@@ -118,18 +154,18 @@ def _settings(db: sqlite3.Connection, path: Path, *, writes: bool) -> None:
 
 
 def _foreign(db: sqlite3.Connection) -> bool:
-    unmarked = _one(db, "PRAGMA application_id") == 0
-    return bool(unmarked and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    # Tables first: another process may be making the file, and marks it in the transaction that makes them.
+    tables = _one(db, "SELECT count(*) FROM sqlite_master")
+    return _one(db, "PRAGMA application_id") != APPLICATION_ID and tables > 0
 
 
 def _refuse_truncated(db: sqlite3.Connection, path: Path) -> None:
     """A file shorter than its own header says has lost receipts: SQLite would notice only on the missing page."""
-    wal = Path(f"{path}-wal")
-    if wal.exists() and wal.stat().st_size:
+    expected = _one(db, "PRAGMA page_count") * _one(db, "PRAGMA page_size")
+    if _size(_wal(path)):  # looked at after the count: a log that is empty now held none of its pages
         return  # pages may still stand in the log only
-    expected = int(_one(db, "PRAGMA page_count")) * int(_one(db, "PRAGMA page_size"))
-    found = path.stat().st_size
-    if 0 < found < expected:
+    found = _size(path)
+    if found < expected:
         raise StoreUnsafe(str(path), f"is truncated: {found} of {expected} bytes")
 
 

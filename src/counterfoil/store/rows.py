@@ -60,6 +60,15 @@ def by_key(db: sqlite3.Connection, tenant: str, actor: str, action: str, key: st
     return found[0] if found else None
 
 
+def latest(db: sqlite3.Connection) -> float:
+    """The latest time on record that anything still depends on: of the newest event and of all that is unresolved."""
+    row = db.execute(
+        "SELECT max((SELECT coalesce(max(updated_at), 0.0) FROM operation WHERE unresolved > 0), "
+        "coalesce((SELECT at FROM event ORDER BY id DESC LIMIT 1), 0.0))"
+    ).fetchone()
+    return float(row[0])
+
+
 def by_number(db: sqlite3.Connection, n: int) -> Operation | None:
     """Read one operation by its row number."""
     found = select(db, "WHERE n = ?", (n,))

@@ -7,19 +7,19 @@ import os
 import sqlite3
 import threading
 import time
-import weakref
 from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
 
-from counterfoil.domain.command import Amend, Claim, Command, Reply, Settle
-from counterfoil.domain.errors import NoSuchOperation, StoreBusy, StoreUnsafe
+from counterfoil.domain.command import Claim, Command, Reply, Settle
+from counterfoil.domain.errors import NoSuchOperation, StoreUnsafe
 from counterfoil.domain.event import History
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.operation import Operation
 from counterfoil.store import opening, rows, transaction
 from counterfoil.store.commit import GroupCommit, Job
+from counterfoil.store.forking import FORKS
 
-_live: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
+STANDS_SECONDS = 0.02
+"""How often the file's name is checked to lead to this file: a check per commit would cost more than it shows."""
 
 
 class SqliteStore:
@@ -31,7 +31,7 @@ class SqliteStore:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, clock: Callable[[], float] = time.time) -> None:
-        self.path = Path(path).absolute()
+        self.path = opening.located(path)
         self._clock = clock
         self._seen = 0.0
         self._pid = os.getpid()
@@ -39,14 +39,18 @@ class SqliteStore:
         self._db: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._inode = 0
+        self._stood_at = 0.0
         self._commit: GroupCommit[Command, Reply] = GroupCommit(self._write_batch)
-        opening.prepare(self.path)
-        with self._commit.lead:
-            db = self._connection()
-            opening.migrate(db, self.path)
-            last = db.execute("SELECT at FROM event ORDER BY id DESC LIMIT 1").fetchone()
-            self._seen = last[0] if last else 0.0
-        _live.add(self)
+        with FORKS.opening, self._commit.lead:
+            opening.prepare(self.path)
+            try:
+                db = self._connection()
+                opening.migrate(db, self.path)
+                self._seen = rows.latest(db)
+            except BaseException:
+                self._close_connections()
+                raise
+            FORKS.add(self)
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
@@ -65,14 +69,17 @@ class SqliteStore:
 
     def _write_batch(self, jobs: list[Job[Command, Reply]]) -> None:
         try:
-            db = self._connection(claims=any(type(job.command) is Claim for job in jobs))
+            db = self._connection()
             transaction.begin(db)
-        except (sqlite3.Error, StoreBusy, StoreUnsafe) as error:
+        except Exception as error:  # noqa: BLE001 - whatever keeps the file from being used is every job's answer
             self._fail(jobs, error)
             return
         try:
             now = self.now()
-            replies = [self._run(db, job.command, now) for job in jobs]
+            if len(jobs) == 1:
+                replies = [_run(db, jobs[0].command, now)]
+            else:
+                replies = [_run(db, job.command, now) for job in jobs]
             db.execute("COMMIT")
         except sqlite3.Error as error:
             self._abort(db)
@@ -101,15 +108,6 @@ class SqliteStore:
         told = opening.translate(self.path, error) if isinstance(error, sqlite3.Error) else error
         for job in jobs:
             job.fail(told)
-
-    @staticmethod
-    def _run(db: sqlite3.Connection, command: Command, now: float) -> Reply:
-        if type(command) is Claim:
-            return transaction.claim(db, command, now)
-        if type(command) is Settle:
-            return transaction.settle(db, command, now)
-        assert isinstance(command, Amend)  # noqa: S101 - the union is closed; for the type checker
-        return transaction.amend(db, command, now)
 
     @staticmethod
     def _abort(db: sqlite3.Connection) -> None:
@@ -166,39 +164,60 @@ class SqliteStore:
     def execute(self, statement: str, parameters: tuple[object, ...] = ()) -> None:
         """Run one small writing statement of its own (the worker registry); never on receipts."""
         with self._commit.lead:
+            db = self._connection()
             try:
-                self._connection().execute(statement, parameters)
+                transaction.begin(db)
+                db.execute(statement, parameters)
+                db.execute("COMMIT")
             except sqlite3.Error as error:
+                self._abort(db)
                 raise opening.translate(self.path, error) from error
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
+        """One snapshot: an operation and its events are read as they stood at one moment."""
         with self._reading:
             self._same_process()
+            if self._reader is None:
+                self._same_file()
+                self._reader = opening.connect(self.path, writes=False)
+            db = self._reader
             try:
-                if self._reader is None:
-                    self._reader = opening.connect(self.path, writes=False)
-                yield self._reader
+                self._abort(db)  # what an interruption may have left open
+                db.execute("BEGIN")
+                yield db
             except sqlite3.Error as error:
                 raise opening.translate(self.path, error) from error
+            finally:
+                self._abort(db)
 
     # -- the connection ----------------------------------------------------------------------------------------------
 
-    def _connection(self, *, claims: bool = True) -> sqlite3.Connection:
-        """The writing connection; the lead lock is held. Nothing is claimed in a file replaced underneath."""
+    def _connection(self) -> sqlite3.Connection:
+        """The writing connection; the lead lock is held. Nothing is written to a file replaced underneath."""
         self._same_process()
         if self._db is None:
+            self._same_file()
             self._db = opening.connect(self.path, writes=True)
-            self._inode = os.stat(self.path).st_ino
-        elif claims and not self._stands():
-            raise StoreUnsafe(str(self.path), "was removed or replaced while it was open; restart to use what stands there")
+            self._inode = self._inode or self.path.stat().st_ino
+            return self._db
+        now = time.monotonic()
+        if now - self._stood_at > STANDS_SECONDS:
+            self._same_file()
+            self._stood_at = now
         return self._db
 
-    def _stands(self) -> bool:
+    def _same_file(self) -> None:
+        if self._inode == 0:
+            return  # opened for the first time: whatever stands there is the file
         try:
-            return os.stat(self.path).st_ino == self._inode
+            stands = self.path.stat().st_ino == self._inode
         except OSError:
-            return False
+            stands = False
+        if not stands:
+            raise StoreUnsafe(
+                str(self.path), "was removed or replaced while it was open; restart to use what stands there"
+            )
 
     def _same_process(self) -> None:
         if os.getpid() != self._pid:
@@ -209,7 +228,6 @@ class SqliteStore:
         self._commit.close()
         with self._commit.lead, self._reading:
             self._close_connections()
-        _live.discard(self)
 
     def _close_connections(self) -> None:
         for db in (self._db, self._reader):
@@ -217,36 +235,30 @@ class SqliteStore:
                 db.close()
         self._db = self._reader = None
 
-    # -- fork ----------------------------------------------------------------------------------------------------------
-    # A child inherits SQLite's table of locks this process holds, but not the locks: a connection it opened on the
-    # same file would believe itself protected (test_fork_with_open_connection_loses_commits). So nothing is open
-    # while a fork happens.
+    # -- fork: see `forking` -------------------------------------------------------------------------------------------
 
-    def _before_fork(self) -> None:
+    def before_fork(self) -> None:
+        """Wait for whoever uses a connection, keep everybody out and close them all."""
         self._commit.lead.acquire()
         self._reading.acquire()
         self._close_connections()
 
-    def _after_in_parent(self) -> None:
+    def after_in_parent(self) -> None:
+        """Let the waiting go on; the next command opens the file again."""
         self._reading.release()
         self._commit.lead.release()
 
-    def _after_in_child(self) -> None:
+    def after_in_child(self) -> None:
+        """Start anew, with neither the queue nor the locks of the parent."""
         self._pid = os.getpid()
         self._reading = threading.Lock()
         self._commit.forget()
 
 
-def _each(method: Callable[[SqliteStore], None]) -> Callable[[], None]:
-    def run() -> None:
-        for store in sorted(_live, key=id):  # one order everywhere: two stores, two forks, no deadlock
-            method(store)
-
-    return run
-
-
-os.register_at_fork(
-    before=_each(SqliteStore._before_fork),  # noqa: SLF001
-    after_in_parent=_each(SqliteStore._after_in_parent),  # noqa: SLF001
-    after_in_child=_each(SqliteStore._after_in_child),  # noqa: SLF001
-)
+def _run(db: sqlite3.Connection, command: Command, now: float) -> Reply:
+    kind = type(command)
+    if kind is Claim:
+        return transaction.claim(db, command, now)  # type: ignore[arg-type]
+    if kind is Settle:
+        return transaction.settle(db, command, now)  # type: ignore[arg-type]
+    return transaction.amend(db, command, now)  # type: ignore[arg-type]

@@ -47,6 +47,8 @@ UPDATE operation SET dispatch = ?, outcome = ?, discrepancy = ?, exposure = ?, u
 
 def begin(db: sqlite3.Connection) -> None:
     """Take the write lock first: a read-then-write transaction could never be promoted (SQLITE_BUSY_SNAPSHOT)."""
+    if db.in_transaction:
+        db.execute("ROLLBACK")  # an interruption that came between the last BEGIN and its handler left it open
     db.execute("BEGIN IMMEDIATE")
 
 
@@ -60,28 +62,43 @@ def claim(db: sqlite3.Connection, c: Claim, now: float) -> Claimed | Existing | 
     try:
         db.execute(CLAIM, row)
     except sqlite3.IntegrityError:
-        return _refused(db, c, now)
+        refused = _refused(db, c, now)
+        if refused is None:
+            raise
+        return refused
     head = chain(b"", c.id, 1, "begun", now, c.record)
     rows.insert_event(db, c.n, 1, "begun", now, c.record, c.body, head)
     return Claimed(at=now, head=head)
 
 
-def _refused(db: sqlite3.Connection, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision:
+def _refused(
+    db: sqlite3.Connection, c: Claim, now: float
+) -> Claimed | Existing | NewlyHeld | Conflict | Collision | None:
+    """Say which index refused a claim; None where none did and the row itself is impossible."""
     stands = rows.by_key(db, c.tenant, c.actor, c.action, c.key)
     if stands is not None:
         if stands.fingerprint != c.fingerprint:  # before every other answer (invariant 9)
             return Conflict(operation=stands.id, stored=stands.fingerprint)
         history = rows.history(db, stands)
-        if stands.id == c.id and len(history.events) == 1:
-            return Claimed(at=history.events[0].at, head=history.head)  # our own write, run again
-        return Existing(history=history)
+        return _again(history) if stands.id == c.id else Existing(history=history)
+    if rows.by_number(db, c.n) is not None:
+        return Collision()
     holder = _holder(db, c.effect)
     if holder is None:
-        return Collision()
+        return None
     operation, event = hold.propose(c, holder, now)
     db.execute(rows.INSERT, rows.values_of(operation))
     _append(db, operation, 1, now, b"", event.kind, event.record, event.body)
     return NewlyHeld(history=rows.history(db, operation))
+
+
+def _again(history: History) -> Claimed | NewlyHeld | Existing:
+    """Answer a claim that finds its own write: as the first time, unless somebody wrote to it since."""
+    first = history.events[0]
+    if len(history.events) > 1:
+        return Existing(history=history)
+    # A proposal that was held is no claim, whoever asks: answering Claimed here would send it beside its holder.
+    return Claimed(at=first.at, head=first.hash) if first.kind is EventKind.BEGUN else NewlyHeld(history=history)
 
 
 def _holder(db: sqlite3.Connection, effect: str) -> str | None:
@@ -97,7 +114,8 @@ def settle(db: sqlite3.Connection, s: Settle, now: float) -> Settled | Stale:
     seq = o.seq + 1
     due_at = now + s.due_after if o.step else 0.0
     row = (
-        o.dispatch.value, o.outcome.value, o.discrepancy.value, o.exposure, o.unresolved, o.settled_by,
+        # `_value_`: the plain string, without the descriptor's call; sqlite3 binds exact types fastest.
+        o.dispatch._value_, o.outcome._value_, o.discrepancy._value_, o.exposure, o.unresolved, o.settled_by,
         o.step, due_at, now, seq, o.n, o.seq,
     )  # fmt: skip
     if db.execute(SETTLE, row).rowcount != 1:

@@ -114,6 +114,14 @@ def test_a_plan_that_cannot_be_followed_is_refused(rules, word):
     assert word in str(refused.value)
 
 
+def test_a_rule_that_could_never_apply_is_refused():
+    """A connection is spoilt before its method is known: a rule that names one would wait for ever."""
+    words = Vocabulary(scope="method", behaviours={"refuse": "connection"}, unscoped=frozenset({"connection"}))
+    assert parse(words, [{"method": "*", "behaviour": "refuse"}])
+    with pytest.raises(PlanWrong, match="'refuse' shows before any method is known"):
+        parse(words, [{"method": "PUT", "behaviour": "refuse"}])
+
+
 def test_a_scope_without_a_list_takes_any_word():
     """Where any word may occur only its form is checked."""
     words = Vocabulary(scope="method", behaviours={"lose": "request"})

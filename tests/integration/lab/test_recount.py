@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -229,13 +230,20 @@ def test_a_folder_without_a_run_is_refused(tmp_path):
     assert "has no effects.jsonl" in recount(tmp_path, code=CANNOT)
 
 
-def test_the_store_is_left_as_it_is(tmp_path):
-    """Counting writes nothing: not to the store, nor beside it."""
+def test_a_killed_store_is_counted_and_left_as_it_is(tmp_path):
+    """What a killed process left in the write-ahead log counts, and neither file changes by being counted."""
     write(tmp_path, effects=[effect("p1")])
-    store(tmp_path, (1, "k1", "succeeded", 1, "p1"))
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    recount(tmp_path)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    store(tmp_path / "alive", (1, "k1", "succeeded", 1, "p1"))
+    alive = sqlite3.connect(tmp_path / "alive" / "receipts.db", isolation_level=None)
+    alive.execute("PRAGMA journal_mode = wal")
+    alive.execute("INSERT INTO operation VALUES (2, 'k2', 'unknown', 1, 'p2')")
+    names = ("receipts.db", "receipts.db-wal")
+    for name in names:  # as a kill leaves them: never closed, so never written back
+        shutil.copy(tmp_path / "alive" / name, tmp_path)
+    alive.close()
+    before = [(tmp_path / name).read_bytes() for name in names]
+    assert recount(tmp_path)["operations"] == 2
+    assert [(tmp_path / name).read_bytes() for name in names] == before
 
 
 def test_it_agrees_with_a_real_provider(provider, tmp_path):

@@ -1,0 +1,143 @@
+"""The marks of the terminal: always a glyph and its word; colour comes third and is never alone.
+
+Unknown is the loudest thing and not an error: the only solid ground, violet, and a half-filled diamond, because half is
+on the stub and half is not seen. Red is kept for the guard's own faults, amber for "a person should look".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Lifecycle, Outcome, Permission, Source
+
+# Each hue reads at least 4:1 on white and on black alike: a terminal does not say which it has.
+ACCEPTED, SUCCEEDED, REJECTED = "#2f7fb8", "#218a4e", "#a8577e"
+VIOLET, SOLID = "#8a63d2", "bold #ffffff on #5b2bb0"
+AMBER, RED = "#a66f00", "#d03b3b"
+QUIET = "#767676"
+STRONG = "bold"
+
+
+class Mark(NamedTuple):
+    """One glyph, how its word is set, and what a bar of it is drawn with."""
+
+    glyph: str
+    style: str = ""
+    fill: str = "─"
+    bar: str = ""
+    """The style of the fill; empty: that of the word."""
+
+
+OUTCOMES = {
+    Outcome.UNOBSERVED: Mark("◌", QUIET, "┄"),
+    Outcome.ACCEPTED: Mark("◉", ACCEPTED),
+    Outcome.SUCCEEDED: Mark("✓", SUCCEEDED, "━"),
+    Outcome.REJECTED: Mark("☒", REJECTED, "━"),
+    Outcome.UNKNOWN: Mark("⬖", SOLID, "█", "#5b2bb0"),
+}
+PERMISSIONS = {
+    Permission.PENDING: Mark("⊙", "", "┄"),
+    Permission.AUTHORIZED: Mark("⊛"),
+    Permission.EXPIRED: Mark("⊖"),
+    Permission.REVOKED: Mark("⊝"),
+    Permission.DENIED: Mark("⊗"),
+}
+DISPATCHES = {
+    Dispatch.NOT_STARTED: Mark("⇢", "", "┄", QUIET),
+    Dispatch.STARTED: Mark("⇸"),
+    Dispatch.COMPLETED: Mark("⇄", "", " "),
+}
+DISPOSITIONS = {Disposition.OPEN: Mark("⊔"), Disposition.CLOSED: Mark("⊟"), Disposition.ABANDONED: Mark("⊡")}
+DISCREPANCIES = {
+    Discrepancy.NONE: Mark("·", QUIET),
+    Discrepancy.OPEN: Mark("≠", f"bold {AMBER}"),
+    Discrepancy.SETTLED: Mark("="),
+}
+SOURCES = {
+    Source.TRANSPORT: Mark("⊸"),
+    Source.ANSWER: Mark("←"),
+    Source.LATE_ANSWER: Mark("⇠"),
+    Source.LOOK: Mark("⌕"),
+    Source.WEBHOOK: Mark("↯"),
+    Source.OPERATOR: Mark("✎"),
+}
+SAME, DIFFERS, NOT_REPORTED = Mark("=", SUCCEEDED), Mark("≠", AMBER), Mark("–", QUIET)
+MET, MISSING = Mark("☑", SUCCEEDED), Mark("☐", AMBER)
+GO, BLOCKED = Mark("→", STRONG), Mark("⊘", QUIET)
+INTACT, BROKEN = Mark("⊶", QUIET), Mark("✗", f"bold {RED}")
+
+_ACTING = {Lifecycle.SUBMITTED: Mark("⇸")}
+_WAITING = Mark("≠", f"bold {AMBER}")
+
+ASCII = str.maketrans(
+    {
+        **{"◌": ".", "◉": "o", "✓": "+", "☒": "x", "⬖": "?", "⊙": "(", "⊛": "@", "⊖": "-", "⊝": "-", "⊗": "x"},
+        **{"⇢": ">", "⇸": ">", "⇄": "<", "⊔": "u", "⊟": "=", "⊡": "o", "·": ".", "≠": "!", "⊸": "~", "←": "<"},
+        **{"⇠": "<", "⌕": "?", "↯": "<", "✎": "*", "–": "-", "☑": "+", "☐": "!", "→": ">", "⊘": "x", "⊶": "="},
+        **{"✗": "X", "┄": ".", "─": "-", "━": "=", "█": "#", "┊": ":", "╱": "/", "┴": "+", "…": "~", "▸": ">"},
+        **{"×": "x", "✕": "x", "│": "|"},
+    }
+)
+"""What each glyph of ours becomes where the terminal's encoding has no room for it; the words stay."""
+
+
+class Legible:
+    """What it holds, in the glyphs that the stream it is printed on can carry."""
+
+    def __init__(self, inner: RenderableType) -> None:
+        self._inner = inner
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        plain = not console.encoding.lower().replace("-", "").startswith("utf")
+        for segment in console.render(self._inner, options):
+            yield Segment(segment.text.translate(ASCII), segment.style, segment.control) if plain else segment
+
+
+def marked(mark: Mark, word: str) -> Text:
+    """Set a mark: glyph and word together; a solid ground reaches one cell beyond both."""
+    solid = mark.style == SOLID
+    return Text(f" {mark.glyph} {word} " if solid else f"{mark.glyph} {word}", style=mark.style)
+
+
+def word(value: StrEnum) -> Text:
+    """Set the mark of any word of the house that has one."""
+    tables = (OUTCOMES, PERMISSIONS, DISPATCHES, DISPOSITIONS, DISCREPANCIES, SOURCES)
+    found = next((table[value] for table in tables if value in table), None)  # type: ignore[operator, index]
+    return marked(found, value.value) if found else Text(value.value)
+
+
+def lifecycle_mark(lifecycle: Lifecycle, outcome: Outcome) -> Text:
+    """Set the derived name under the outcome's mark: a person's turn on a settled outcome is amber."""
+    if lifecycle is Lifecycle.MANUAL_REVIEW and outcome is not Outcome.UNKNOWN:
+        return marked(_WAITING, lifecycle.value)
+    return marked(_ACTING.get(lifecycle, OUTCOMES[outcome]), lifecycle.value)
+
+
+def figure(value: float) -> str:
+    """A value at risk in even digits: whole, or with two decimals."""
+    return f"{value:,.0f}" if value == math.floor(value) and abs(value) < 1e15 else f"{value:,.2f}"  # noqa: PLR2004 - floats are whole above
+
+
+def moment(at: float) -> str:
+    """A time for people, UTC."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def duration(seconds: float) -> str:
+    """A duration for people in its two largest units, down to milliseconds."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 10:  # noqa: PLR2004 - one decimal says more than "9 s" here, and less from here on
+        return f"{seconds:.1f} s"
+    left = round(seconds)
+    parts = [(left // 86_400, "d"), (left // 3_600 % 24, "h"), (left // 60 % 60, "m"), (left % 60, "s")]
+    first = next(i for i, (n, _) in enumerate(parts) if n)
+    return " ".join(f"{n} {unit}" for n, unit in parts[first : first + 2] if n)

@@ -1,0 +1,65 @@
+"""One receipt as a command prints it: a JSON object, or a line."""
+
+from __future__ import annotations
+
+from counterfoil.cli.terminal import clipped, safe
+from counterfoil.domain.errors import CounterfoilError
+from counterfoil.runtime.receipt import Receipt
+
+KEY_COLUMNS = 40
+"""Of a key on a line; the JSON has all of it."""
+
+
+def as_json(receipt: Receipt) -> dict[str, object]:
+    """Everything a script asks of one receipt, in the words of its columns."""
+    operation = receipt.operation
+    return {
+        "operation": receipt.id,
+        "action": operation.action,
+        "account": operation.account,
+        "key": operation.key,
+        "standing": receipt.standing.value,
+        "permission": receipt.permission.value,
+        "dispatch": receipt.dispatch.value,
+        "outcome": receipt.outcome.value,
+        "lifecycle": receipt.lifecycle.value,
+        "discrepancy": receipt.discrepancy.value,
+        "unresolved": bool(operation.unresolved),
+        "exposure": operation.exposure,
+        "attempts": operation.attempts,
+        "looks": operation.looks,
+        "settled_by": operation.settled_by,
+        "held_by": operation.held_by,
+        "next": operation.step,
+        "due_at": operation.due_at or None,
+        "because": list(receipt.because),
+        "result": receipt.result,
+    }
+
+
+def as_line(receipt: Receipt) -> str:
+    """The same on one line: which operation, where it stands, why, and what is next."""
+    operation = receipt.operation
+    said = [f"{receipt.id}  {safe(operation.action)} {clipped(operation.key, KEY_COLUMNS)}  {receipt.lifecycle.value}"]
+    if operation.settled_by:
+        said.append(f"by {operation.settled_by.partition(':')[2]}")
+    if operation.held_by:
+        said.append(f"held by {operation.held_by}")
+    if operation.unresolved and operation.step:
+        said.append("next: a person" if operation.step == "review" else f"next: {operation.step}")
+    if receipt.because:
+        said.append("; ".join(receipt.because))
+    return ", ".join(said)
+
+
+def error_as_json(operation: str, error: Exception) -> dict[str, object]:
+    """A step that could not be taken."""
+    code = error.code if isinstance(error, CounterfoilError) else CounterfoilError.code
+    return {"operation": operation or None, "error": {"code": code, "message": str(error)}}
+
+
+def error_as_line(operation: str, error: Exception) -> str:
+    """The same on one line."""
+    code = error.code if isinstance(error, CounterfoilError) else CounterfoilError.code
+    text = safe(error)
+    return f"{text} ({code})" if not operation or operation in text else f"{operation}  {text} ({code})"

@@ -1,0 +1,416 @@
+"""The timeline of one operation: one lane per fact, times on the axis, breaks where long gaps are cut short.
+
+Distances are not to scale: what happened within milliseconds and what happened hours later must both be read. Each
+long gap is cut and says how long it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from rich.text import Text
+
+from counterfoil.cli.marks import (
+    AMBER,
+    DISPATCHES,
+    OUTCOMES,
+    PERMISSIONS,
+    QUIET,
+    SOLID,
+    SOURCES,
+    STRONG,
+    Mark,
+    duration,
+)
+from counterfoil.domain.attempt import Attempt, Fold, fold, settle
+from counterfoil.domain.event import Event, EventKind, History, begun_of, evidence_of, first_begun
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.words import Discrepancy, Dispatch, Finding, Outcome, Source
+
+GUTTER = 12
+"""Columns for a lane's name: `permission`, `dispatch 2`."""
+PLOT_MAX = 96
+"""Wider bars say nothing more."""
+INSTANTS_PER_COLUMN = 5
+"""Columns an instant needs at least; where there are more instants, neighbouring evidence shares a mark."""
+BREAK_FACTOR = 8
+"""A gap this many times longer than all shorter ones together is cut."""
+BREAK_COLUMNS_MIN = 7
+GAP_MAX = 40
+"""Columns one gap is stretched to at most: two events do not need the whole width."""
+GHOST = 3
+"""Columns after `now`: it goes on until evidence or a decision."""
+TAIL = 18
+"""Columns after the last event of what is over, where there is room."""
+
+
+class Span(msgspec.Struct, frozen=True):
+    """One stretch of a lane."""
+
+    start: float
+    end: float
+    mark: Mark
+    word: str
+
+    @property
+    def label(self) -> str:
+        """Glyph and word."""
+        return f"{self.mark.glyph} {self.word}"
+
+
+class Point(msgspec.Struct, frozen=True):
+    """One piece of evidence: its number, how it reached us and what it said."""
+
+    at: float
+    mark: Mark
+    name: str
+    word: str
+
+    @property
+    def label(self) -> str:
+        """Glyph and number."""
+        return f"{self.mark.glyph} {self.name}"
+
+
+class Lane(msgspec.Struct, frozen=True):
+    """One fact over time."""
+
+    name: str
+    spans: tuple[Span, ...]
+
+
+class Story(msgspec.Struct, frozen=True, kw_only=True):
+    """What is drawn."""
+
+    lanes: tuple[Lane, ...]
+    points: tuple[Point, ...]
+    end: float
+    """Seconds since the epoch."""
+    ongoing: bool
+    """It ends at `now`, and is not over."""
+
+
+# -- what happened -----------------------------------------------------------------------------------------------------
+
+
+class _Frame(msgspec.Struct, frozen=True):
+    """How things stood after one event."""
+
+    at: float
+    attempts: tuple[Attempt, ...]
+    folded: Fold
+
+
+def story(history: History, *, outcome: Outcome, now: float) -> Story:
+    """Turn a history into lanes.
+
+    Args:
+        history: the operation with its events.
+        outcome: as it reads now.
+        now: seconds since the epoch, by the store's clock.
+    """
+    operation, events = history.operation, history.events
+    ongoing = operation.unresolved > 0 or bool(operation.held_by)
+    end = max(now, events[-1].at) if ongoing else events[-1].at
+    frames = list(_frames(events))
+    start = events[0].at
+    lanes = [Lane("permission", (_span(start, end, PERMISSIONS, operation.permission),))]
+    lanes += _dispatches(frames, start, end)
+    lanes.append(Lane("outcome", tuple(_outcomes(frames, end, outcome))))
+    return Story(lanes=tuple(lanes), points=tuple(_points(events)), end=end, ongoing=ongoing)
+
+
+def _span(start: float, end: float, table: dict[Any, Mark], value: Any) -> Span:
+    return Span(start, end, table[value], value.value)
+
+
+def _frames(events: tuple[Event, ...]) -> Iterator[_Frame]:
+    begun = first_begun(events)
+    follows = begun is not None and begun.follows
+    attempts: tuple[Attempt, ...] = ()
+    discrepancy = Discrepancy.NONE
+    for event in events:
+        if event.kind is EventKind.BEGUN:
+            attempts = (*attempts, msgspec.structs.replace(begun_of(event).attempt, started_at=event.at))
+        elif event.kind is EventKind.OBSERVED and attempts:
+            evidence = evidence_of(event)
+            attempts, contradicts = settle(attempts, evidence)
+            discrepancy = Discrepancy.OPEN if contradicts or evidence.contradicts else discrepancy
+        yield _Frame(event.at, attempts, fold(attempts, discrepancy, follows=follows))
+
+
+def _dispatches(frames: Sequence[_Frame], start: float, end: float) -> list[Lane]:
+    attempts = frames[-1].attempts
+    if not attempts:
+        return [Lane("dispatch", (_span(start, end, DISPATCHES, Dispatch.NOT_STARTED),))]
+    many = len(attempts) > 1
+    return [
+        Lane(f"dispatch {a.number}" if many else "dispatch", tuple(_dispatch(a, frames, start, end))) for a in attempts
+    ]
+
+
+def _dispatch(attempt: Attempt, frames: Sequence[_Frame], start: float, end: float) -> Iterator[Span]:
+    if attempt.number == 1 and attempt.started_at > start:
+        yield _span(start, attempt.started_at, DISPATCHES, Dispatch.NOT_STARTED)
+    reported = next((f.at for f in frames if _reported(f.attempts, attempt.number)), None)
+    yield _span(attempt.started_at, end if reported is None else reported, DISPATCHES, Dispatch.STARTED)
+    if reported is not None:
+        completed = DISPATCHES[Dispatch.COMPLETED]
+        if attempt.finding is Finding.NOT_SENT:
+            yield Span(reported, end, completed._replace(glyph="⇢"), Finding.NOT_SENT.value)
+        else:
+            yield Span(reported, end, completed, Dispatch.COMPLETED.value)
+
+
+def _reported(attempts: tuple[Attempt, ...], number: int) -> bool:
+    return any(a.number == number and (a.quiesced or not a.open) for a in attempts)
+
+
+def _outcomes(frames: Sequence[_Frame], end: float, outcome: Outcome) -> Iterator[Span]:
+    """Stretches of one outcome each; a started attempt past its deadline reads as unknown before anyone recorded it."""
+    turns: list[tuple[float, Outcome]] = []
+    for index, frame in enumerate(frames):
+        last = index == len(frames) - 1
+        turns.append((frame.at, frame.folded.outcome))
+        if frame.folded.outcome is Outcome.UNOBSERVED and frame.folded.dispatch is Dispatch.STARTED:
+            deadline = max(a.deadline for a in frame.attempts if a.open)
+            if deadline < (end if last else frames[index + 1].at):
+                turns.append((deadline, Outcome.UNKNOWN))
+            elif last and outcome is Outcome.UNKNOWN:
+                turns[-1] = (frame.at, outcome)  # its worker is gone, and nobody knows since when
+    kept = [turn for index, turn in enumerate(turns) if index == 0 or turn[1] is not turns[index - 1][1]]
+    for (at, value), (until, _) in zip(kept, [*kept[1:], (end, outcome)], strict=True):
+        yield _span(at, until, OUTCOMES, value)
+
+
+def _points(events: tuple[Event, ...]) -> Iterator[Point]:
+    observed = (event for event in events if event.kind is EventKind.OBSERVED)
+    for number, event in enumerate(observed, start=1):
+        evidence = evidence_of(event)
+        yield Point(event.at, SOURCES[evidence.source], f"e{number}", heard(evidence))
+
+
+def heard(evidence: Evidence) -> str:
+    """What one piece of evidence said, in a word or two."""
+    if evidence.source is Source.LOOK:
+        kind = evidence.rule.rpartition(".")[2]
+        return {"absent": "absent" if evidence.finding is Finding.ABSENT else "not found"}.get(kind, kind)
+    if evidence.source is Source.TRANSPORT and evidence.finding is Finding.UNKNOWN:
+        return "no answer"
+    return evidence.finding.value
+
+
+# -- where it stands ---------------------------------------------------------------------------------------------------
+
+
+class _Scale:
+    """Which column each instant has.
+
+    Args:
+        story: what is drawn.
+        columns: how many there are for bars.
+    """
+
+    def __init__(self, story: Story, columns: int) -> None:
+        times = {story.end, *(p.at for p in story.points)}
+        for lane in story.lanes:
+            times |= {t for span in lane.spans for t in (span.start, span.end)}
+        self.times = sorted(times)
+        self._story, self._columns = story, columns
+        for labelled in (True, False):
+            self._gaps = self._needed(labelled=labelled)
+            if sum(self._gaps) <= columns:
+                break
+        else:
+            self._gaps = [max(columns // len(self._gaps), 1)] * len(self._gaps)
+        self._stretch(columns - sum(self._gaps))
+
+    @property
+    def columns(self) -> int:
+        """How many columns all of it takes."""
+        return sum(self._gaps)
+
+    def column(self, at: float) -> int:
+        """The column of an instant."""
+        return sum(self._gaps[: self.times.index(at)])
+
+    def until(self, lane: Lane, span: Span) -> int:
+        """The column at which a stretch ends: the last of what is over goes on to the edge."""
+        last = span is lane.spans[-1] and not self._story.ongoing
+        return self.columns if last else self.column(span.end)
+
+    def breaks(self) -> list[tuple[int, int, float]]:
+        """The gaps that are cut: first column, columns and seconds."""
+        found = []
+        lengths = self._lengths()
+        for index, length in enumerate(lengths):
+            shorter = sum(other for other in lengths if other < length)
+            if shorter and length > BREAK_FACTOR * shorter and self._gaps[index] >= BREAK_COLUMNS_MIN:
+                found.append((sum(self._gaps[:index]), self._gaps[index], length))
+        return found
+
+    def _lengths(self) -> list[float]:
+        return [b - a for a, b in zip(self.times, self.times[1:], strict=False)]
+
+    def _needed(self, *, labelled: bool) -> list[int]:
+        """Columns per gap, the edge after the last instant included, so that every label has its room."""
+        gaps = [1] * (len(self.times) - 1) + [GHOST if self._story.ongoing else 1]
+        for first, last, columns in sorted(self._wants(labelled=labelled), key=lambda want: want[1] - want[0]):
+            lengths = [*self._lengths(), 0.0]
+            widest = max(range(first, last), key=lambda index: lengths[index])
+            gaps[widest] += max(columns - sum(gaps[first:last]), 0)
+        return gaps
+
+    def _wants(self, *, labelled: bool) -> Iterator[tuple[int, int, int]]:
+        edge = len(self.times)
+        for lane in self._story.lanes:
+            for span in lane.spans:
+                first = self.times.index(span.start)
+                last = edge if span is lane.spans[-1] else self.times.index(span.end)
+                if last > first:
+                    yield first, last, len(span.label) + 3 if labelled else 2
+        starts = [*(self.times.index(p.at) for p in self._story.points), edge]
+        for point, first, last in zip(self._story.points, starts, starts[1:], strict=False):
+            if last > first:
+                yield first, last, (max(len(point.label), len(point.word)) if labelled else len(point.name)) + 2
+
+    def _stretch(self, spare: int) -> None:
+        """Share what is left among the gaps by the logarithm of their length."""
+        lengths = self._lengths()
+        if spare <= 0 or not lengths:
+            return
+        least = min(length for length in lengths)
+        weights = [math.log1p(length / max(least, 1e-3)) for length in lengths]
+        total = sum(weights)
+        for index, weight in enumerate(weights):
+            room = max(GAP_MAX - self._gaps[index], 0)
+            self._gaps[index] += min(int(spare * weight / total), room)
+        if not self._story.ongoing:
+            self._gaps[-1] += max(min(TAIL - self._gaps[-1], self._columns - self.columns), 0)
+
+
+# -- the drawing -------------------------------------------------------------------------------------------------------
+
+
+class _Row:
+    """One line of cells."""
+
+    def __init__(self, name: str, columns: int) -> None:
+        self._name = name
+        self._cells = [(" ", "")] * columns
+
+    def put(self, column: int, text: str, style: str) -> None:
+        """Write text from a column on; what does not fit is cut."""
+        for offset, char in enumerate(text):
+            if 0 <= column + offset < len(self._cells):
+                self._cells[column + offset] = (char, style)
+
+    def text(self) -> Text:
+        """The line, with its name in the gutter."""
+        line = Text.assemble((self._name.ljust(GUTTER), QUIET), *self._cells)
+        line.rstrip()
+        line.no_wrap = True
+        return line
+
+
+def draw(told: Story, width: int) -> list[Text]:
+    """Draw a story within a number of columns.
+
+    Args:
+        told: what happened.
+        width: columns, the gutter included.
+    """
+    columns = min(max(width - GUTTER, 2 * INSTANTS_PER_COLUMN), PLOT_MAX)
+    told = msgspec.structs.replace(told, points=_shared(told.points, columns // INSTANTS_PER_COLUMN))
+    scale = _Scale(told, columns)
+    rows = [_lane(lane, told, scale) for lane in told.lanes]
+    rows += _evidence(told.points, scale) if told.points else []
+    return [row.text() for row in [*rows, *_axis(told, scale)]]
+
+
+def _shared(points: tuple[Point, ...], most: int) -> tuple[Point, ...]:
+    """Let neighbouring evidence share a mark where there is more of it than room."""
+    if len(points) <= most:
+        return points
+    size = math.ceil(len(points) / most)
+    groups = [points[i : i + size] for i in range(0, len(points), size)]
+    return tuple(
+        msgspec.structs.replace(g[0], name=f"{g[0].name}-{g[-1].name[1:]}" if len(g) > 1 else g[0].name) for g in groups
+    )
+
+
+def _lane(lane: Lane, told: Story, scale: _Scale) -> _Row:
+    row = _Row(lane.name, scale.columns)
+    for span in lane.spans:
+        last = scale.until(lane, span)
+        # A column of air before the next stretch; a solid one needs none.
+        air = 0 if span is lane.spans[-1] or span.mark.style == SOLID else 1
+        _bar(row, span, scale.column(span.start), last - air, scale.breaks())
+    if told.ongoing and lane.name == "outcome":
+        last = lane.spans[-1]
+        row.put(scale.column(told.end), "┄" * GHOST, last.mark.bar or last.mark.style)
+    return row
+
+
+def _bar(row: _Row, span: Span, first: int, last: int, breaks: Iterable[tuple[int, int, float]]) -> None:
+    mark, room = span.mark, last - first
+    solid = mark.style == SOLID
+    row.put(first, mark.fill * room, mark.bar or mark.style)
+    label = f" {span.label} " if solid else f"{span.label} "
+    label = label if len(label) <= room else mark.glyph
+    for at, columns, _ in breaks:
+        middle = at + columns // 2 - 1
+        if first + len(label) < middle < last - 1 and mark.fill != " ":
+            row.put(middle, "╱╱", QUIET)
+    if len(label) <= room:
+        row.put(first, label, mark.style)
+
+
+def _evidence(points: tuple[Point, ...], scale: _Scale) -> list[_Row]:
+    marks, words = _Row("evidence", scale.columns), _Row("", scale.columns)
+    ends = [*(scale.column(p.at) for p in points[1:]), scale.columns]
+    for point, end in zip(points, ends, strict=True):
+        first = scale.column(point.at)
+        room = end - first
+        marks.put(first, point.label if len(point.label) < room else point.name[:room], STRONG)
+        if len(point.word) < room:
+            words.put(first, point.word, QUIET)
+    return [marks, words]
+
+
+def _axis(told: Story, scale: _Scale) -> list[_Row]:
+    line, labels = _Row("UTC", scale.columns), _Row("", scale.columns)
+    line.put(0, "─" * scale.columns, QUIET)
+    for at, columns, length in scale.breaks():
+        said = f"╱╱ {duration(length)} ╱╱"
+        said = said if len(said) + 2 < columns else "╱╱"
+        line.put(at + (columns - len(said)) // 2, said, QUIET)
+    last = scale.column(told.end)
+    edge, final = scale.columns, "now" if told.ongoing else ""
+    if final:
+        labels.put(min(last, edge - len(final)), final, STRONG)
+        edge = last
+    free = 0
+    for at in scale.times:
+        column = scale.column(at)
+        line.put(column, "┴", QUIET)
+        said = _clock(at, told, first=free == 0)
+        if column >= free and column + len(said) < edge + (0 if final else 1) and not (final and at == told.end):
+            labels.put(column, said, QUIET)
+            free = column + len(said) + 2
+    return [line, labels]
+
+
+def _clock(at: float, told: Story, *, first: bool) -> str:
+    start = told.lanes[0].spans[0].start
+    moment = datetime.fromtimestamp(at, UTC)
+    if first:
+        return moment.strftime("%H:%M:%S")
+    if at - start < 60:  # noqa: PLR2004 - within the first minute the distance says more than the clock
+        return f"+{duration(at - start)}"
+    same_day = moment.date() == datetime.fromtimestamp(start, UTC).date()
+    return moment.strftime("%H:%M:%S" if same_day else "%b %d %H:%M")

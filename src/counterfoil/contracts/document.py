@@ -1,0 +1,121 @@
+"""A YAML file as plain values, with the line of every key: what YAML readers disagree about is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import yaml
+
+BYTES_MAX = 256 * 1024
+"""Ten times the longest file of this kind that a person would review."""
+DEPTH_MAX = 16
+"""Twice as deep as any model read from such a file."""
+
+_PREFIX = "tag:yaml.org,2002:"
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
+
+Tokens = tuple[str, ...]
+Refuse = Callable[[int, str], Exception]
+"""Makes the error for a line (from 1; 0 is the file itself) and a problem; the file's values are never quoted."""
+
+
+class Document:
+    """One YAML file, read strictly: no anchors, no key twice, no spelling that means something else elsewhere.
+
+    Args:
+        text: the file's text.
+        refuse: makes the error that is raised.
+    """
+
+    def __init__(self, text: str, refuse: Refuse) -> None:
+        self._refuse = refuse
+        self._lines: dict[Tokens, int] = {(): 1}
+        self.values = self._plain(self._compose(text), (), DEPTH_MAX)
+
+    def line_of(self, at: Tokens) -> int:
+        """The line where a key or item stands, or its nearest parent that is there."""
+        while at not in self._lines:
+            at = at[:-1]
+        return self._lines[at]
+
+    def _compose(self, text: str) -> yaml.Node:
+        import yaml
+
+        try:
+            for token in yaml.scan(text, Loader=yaml.SafeLoader):
+                if isinstance(token, yaml.AnchorToken | yaml.AliasToken):
+                    raise self._refuse(token.start_mark.line + 1, "anchors and aliases are not used here")
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            problem = error.problem or error.context
+            raise self._refuse(mark.line + 1 if mark else 1, f"is not YAML: {problem}") from None
+        except yaml.YAMLError as error:
+            raise self._refuse(1, f"is not YAML: {getattr(error, 'reason', 'unreadable')}") from None
+        except RecursionError:
+            raise self._refuse(1, f"is nested deeper than {DEPTH_MAX}") from None
+        if node is None:
+            raise self._refuse(1, "is empty")
+        return node
+
+    def _plain(self, node: yaml.Node, at: Tokens, depth: int) -> object:
+        import yaml
+
+        if depth == 0:
+            raise self._refuse(node.start_mark.line + 1, f"is nested deeper than {DEPTH_MAX}")
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, at, depth)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._item(item, (*at, str(index)), depth) for index, item in enumerate(node.value)]
+        return self._scalar(node)
+
+    def _item(self, node: yaml.Node, at: Tokens, depth: int) -> object:
+        self._lines[at] = node.start_mark.line + 1
+        return self._plain(node, at, depth - 1)
+
+    def _mapping(self, node: yaml.MappingNode, at: Tokens, depth: int) -> dict[str, object]:
+        made: dict[str, object] = {}
+        for key_node, value_node in node.value:
+            key, line = key_node.value, key_node.start_mark.line + 1
+            if key_node.tag != _PREFIX + "str":
+                raise self._refuse(line, "a key is not text; put it in quotes")
+            if key in made:
+                raise self._refuse(line, f"key {key!r} stands twice (first in line {self._lines[*at, key]})")
+            self._lines[*at, key] = line
+            made[key] = self._plain(value_node, (*at, key), depth - 1)
+        return made
+
+    def _scalar(self, node: yaml.Node) -> object:
+        """Read a scalar; spellings that YAML readers disagree about must be quoted."""
+        kind, text = node.tag.removeprefix(_PREFIX), str(node.value)
+        if kind == "str":
+            return text
+        if kind == "null" and text in {"null", ""}:
+            return None
+        if kind == "bool" and text in {"true", "false"}:
+            return text == "true"
+        if kind == "int" and _INTEGER.fullmatch(text):
+            return int(text)
+        if kind == "float" and _FLOAT.fullmatch(text):
+            return float(text)
+        raise self._refuse(node.start_mark.line + 1, f"a value reads as {kind}; put it in quotes or write it plainly")
+
+
+def read_text(path: Path, refuse: Refuse) -> str:
+    """Read a file of at most `BYTES_MAX` as UTF-8."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(BYTES_MAX + 1)
+    except (OSError, ValueError) as error:
+        raise refuse(0, f"cannot be read: {getattr(error, 'strerror', None) or 'bad path'}") from error
+    if len(content) > BYTES_MAX:
+        raise refuse(0, f"is longer than {BYTES_MAX} bytes")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise refuse(content[: error.start].count(b"\n") + 1, "is not UTF-8") from error
