@@ -6,6 +6,7 @@ Ctrl+C and SIGTERM reach a send that is under way and what is known of it is rec
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import defaultdict, deque
@@ -121,8 +122,9 @@ class Batch:
 
     def finish(self) -> None:
         """Read once more how every operation stands that was not settled when it was asked."""
-        for operation in self.tally.open:
-            self.tally.stands(self._ledger.get(operation))
+        with contextlib.suppress(CounterfoilError):  # a store that failed is reported already
+            for operation in self.tally.open:
+                self.tally.stands(self._ledger.get(operation))
 
     # -- carrying ------------------------------------------------------------------------------------------------------
 
@@ -260,6 +262,8 @@ class Batch:
 
     def _release(self, unresolved: list[Operation]) -> None:
         """Ask again, one for each effect, whoever was held by an operation that is settled now."""
+        if self._until is not None and time.monotonic() >= self._until:
+            return
         taken = {operation.effect for operation in unresolved}
         for effect in [e for e, lines in self._held.items() if lines and e not in taken]:
             held = self._held[effect].popleft()

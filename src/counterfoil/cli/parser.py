@@ -67,10 +67,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _carry_out(asked: argparse.Namespace) -> int:
+    import warnings
+
     from counterfoil.domain.errors import CounterfoilError
 
     try:
-        return int(asked.verb(asked))
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            return int(asked.verb(asked))
     except CounterfoilError as error:
         return exits.refuse(error, as_json=asked.json)
     except exits.Terminated:
@@ -81,6 +85,13 @@ def _carry_out(asked: argparse.Namespace) -> int:
         return _pipe_closed()
     except Exception as error:  # noqa: BLE001 - a defect: shown with its place and without its text, which may quote a secret
         return exits.defect(error)
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning as one line: where in the code it was raised is no help to whoever reads it here."""
+    from counterfoil.cli.terminal import note
+
+    note(f"counterfoil: warning: {message}")
 
 
 def _pipe_closed() -> int:

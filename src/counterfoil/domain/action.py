@@ -73,7 +73,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """A model's own key or a framework's call id: evidence, never the key."""
 
 
-class Draw(msgspec.Struct, frozen=True, kw_only=True):
+class Draw(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The ids and random bytes one call needs, drawn outside: plans have neither clock nor chance."""
 
     n: int

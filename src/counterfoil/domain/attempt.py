@@ -14,7 +14,7 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.words import AttemptClass, Coverage, Discrepancy, Dispatch, Finding, Outcome, Source
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Attempt(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """What is known of one try: `finding` is None while nobody has reported back."""
 
     number: int

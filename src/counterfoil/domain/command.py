@@ -14,7 +14,7 @@ from counterfoil.domain.event import EventKind, History
 from counterfoil.domain.operation import Operation
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class Claim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Receipt, permission and claim of a first attempt in one transaction (invariants 1 and 2)."""
 
     n: int
@@ -37,7 +37,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     payload_digest: str
 
 
-class Claimed(msgspec.Struct, frozen=True, kw_only=True):
+class Claimed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The claim is durable and this caller holds it: exactly one send may follow."""
 
     at: float
@@ -67,7 +67,7 @@ class Collision(msgspec.Struct, frozen=True):
     """Another process drew the same row number: draw again."""
 
 
-class Settle(msgspec.Struct, frozen=True, kw_only=True):
+class Settle(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Record one piece of evidence on an operation nobody else wrote to since `seq`."""
 
     operation: Operation
@@ -80,7 +80,7 @@ class Settle(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds from the commit to the next automatic step."""
 
 
-class Settled(msgspec.Struct, frozen=True, kw_only=True):
+class Settled(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The evidence is durable."""
 
     at: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -30,7 +30,7 @@ class Occurrence(StrEnum):
     ONCE = "once"
 
 
-class Intent(msgspec.Struct, frozen=True, kw_only=True):
+class Intent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What was asked; `payload` is canonical and is what will be sent."""
 
     tenant: str
@@ -46,14 +46,19 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """The effect identity: what must not happen twice while unresolved."""
 
 
-def effect_identity(tenant: str, account: str, effect: str, parts: Sequence[str]) -> str:
-    """Name what must not happen twice, whoever asks and by whatever route.
+def effect_namer(tenant: str, account: str, effect: str) -> Callable[[Sequence[str]], str]:
+    """Return what names an effect identity: what must not happen twice, whoever asks and by whatever route.
 
     Args:
         tenant: whose effect it is.
         account: where it lands.
         effect: the name shared by all actions that cause it.
-        parts: the declared pointers' canonical values, or the fingerprint; the key too for independent siblings.
     """
     # A JSON list, not a joined string: ("a", "b") and ("a,b",) stay apart whatever the parts contain.
-    return "ef1:" + hashlib.sha256(_encode((tenant, account, effect, *parts))).hexdigest()[:_EFFECT_HEX]
+    head = _encode((tenant, account, effect))[:-1] + b","
+
+    def name(parts: Sequence[str]) -> str:
+        """Name one effect by its declared pointers' canonical values, or by its fingerprint."""
+        return "ef1:" + hashlib.sha256(head + _encode(parts)).hexdigest()[:_EFFECT_HEX]
+
+    return name

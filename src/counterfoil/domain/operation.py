@@ -15,7 +15,7 @@ class Step(msgspec.Struct, frozen=True):
     due_at: float = 0.0
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
+class Operation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """May it go, did it go, what came of it: separate columns, never one status."""
 
     n: int

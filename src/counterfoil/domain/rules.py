@@ -19,7 +19,7 @@ REPEATS_RECORDED_MAX = 16
 """Differing repetitions kept as events; more would let a caller grow the store without sending anything."""
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
+class Moved(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """An operation after one more piece of evidence."""
 
     operation: Operation

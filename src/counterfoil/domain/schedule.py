@@ -11,7 +11,7 @@ from counterfoil.domain.words import AttemptClass, Discrepancy, Finding, Outcome
 RECOVER, LOOK, REPLAY, REVIEW = "recover", "look", "replay", "review"
 
 
-class Next(msgspec.Struct, frozen=True):
+class Next(msgspec.Struct, frozen=True, gc=False):
     """A step by name, and how many seconds from now it is due; empty where nothing is owed."""
 
     step: str = ""

@@ -19,7 +19,7 @@ from counterfoil.domain.words import Discrepancy
 from counterfoil.plans.effects import Plan
 
 
-class Claimed(msgspec.Struct, frozen=True, kw_only=True):
+class Claimed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What the holder of a claim knows without reading: the operation, its one attempt and its chain's head."""
 
     operation: Operation
@@ -28,7 +28,7 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     head: bytes
 
 
-class Sealed(msgspec.Struct, frozen=True, kw_only=True):
+class Sealed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Evidence as it is written: a hashed record and an erasable body."""
 
     evidence: Evidence

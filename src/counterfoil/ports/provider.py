@@ -10,7 +10,7 @@ from counterfoil.domain.answer import Answer
 from counterfoil.domain.template import Names
 
 
-class SendOrder(msgspec.Struct, frozen=True, kw_only=True):
+class SendOrder(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One write, as it was approved."""
 
     account: str

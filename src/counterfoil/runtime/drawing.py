@@ -6,6 +6,7 @@ import itertools
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable
 
 from counterfoil.domain.action import Draw
@@ -13,6 +14,12 @@ from counterfoil.domain.identifier import NONCE_BYTES, number, operation_id
 from counterfoil.domain.payload import SALT_BYTES
 
 _RANDOM_BYTES = NONCE_BYTES + 2 * SALT_BYTES + 1
+
+
+_POOL = 64
+"""Draws per system call."""
+
+_live: weakref.WeakSet[Drawer] = weakref.WeakSet()
 
 
 class Drawer:
@@ -27,11 +34,13 @@ class Drawer:
         self._tokens = itertools.count(1)
         self._guard = threading.Lock()
         self._last = 0
+        self._pool: list[bytes] = []
+        _live.add(self)
 
     def draw(self) -> Draw:
         """Draw everything one call needs."""
         worker = self._worker()
-        noise = os.urandom(_RANDOM_BYTES)
+        noise = self._noise()
         n = self._number(noise[-1])
         nonce = noise[:NONCE_BYTES]
         return Draw(
@@ -43,7 +52,31 @@ class Drawer:
             jitter=noise[-1] / 255,
         )
 
+    def _noise(self) -> bytes:
+        """Random bytes from a pool that is refilled by the system and dropped in a forked child."""
+        try:
+            return self._pool.pop()
+        except IndexError:
+            fresh = os.urandom(_RANDOM_BYTES * _POOL)
+            noises = [fresh[i : i + _RANDOM_BYTES] for i in range(0, len(fresh), _RANDOM_BYTES)]
+            noise = noises.pop()
+            self._pool.extend(noises)
+            return noise
+
+    def forget(self) -> None:
+        """In a forked child: what the parent may also draw must not be drawn here."""
+        self._guard = threading.Lock()  # another thread may have held it when the fork came
+        self._pool.clear()
+
     def _number(self, salt: int) -> int:
         with self._guard:
             self._last = n = max(self._last + 1, number(time.time(), salt))
             return n
+
+
+def _forget() -> None:
+    for drawer in _live:
+        drawer.forget()
+
+
+os.register_at_fork(after_in_child=_forget)

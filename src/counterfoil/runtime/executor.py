@@ -60,7 +60,13 @@ class Executor:
         """Carry an effect out in the calling thread."""
         kind = type(effect)
         if kind in _COMMANDS:
-            return self._write(effect)  # type: ignore[arg-type]
+            try:
+                return self._store.write(effect)  # type: ignore[arg-type]
+            except Unavailable:
+                observed = _observation(effect)  # type: ignore[arg-type]
+                if observed is None:
+                    raise  # nothing was observed that could be lost: the caller may ask again
+                return self._insist(effect, *observed)  # type: ignore[arg-type]
         return self._others[kind](effect)
 
     async def aperform(self, effect: Effect) -> Any:
@@ -74,15 +80,6 @@ class Executor:
         if isinstance(effect, Redraw):
             return self._drawer.draw()
         return await asyncio.to_thread(self._others[type(effect)], effect)
-
-    def _write(self, command: Command) -> Reply:
-        try:
-            return self._store.write(command)
-        except Unavailable:
-            observed = _observation(command)
-            if observed is None:
-                raise  # nothing was observed that could be lost: the caller may ask again
-            return self._insist(command, *observed)
 
     async def _awrite(self, command: Command) -> Reply:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import warnings
 from collections.abc import Callable, Mapping
@@ -70,8 +71,21 @@ def declared(given: Mapping[str, Any], action: str) -> Declared:
     if unknown:
         known = ", ".join(Declared.__struct_fields__)
         raise BadValue("declaration", unknown[0], wanted=f"{action!r} may declare: {known}")
-    plain: dict[str, Any] = {k: tuple(v) if k in ("effect_by", "material", "result") else v for k, v in given.items()}
-    return Declared(**plain)
+    return Declared(**{name: _pointers(name, value) if name in _POINTERS else value for name, value in given.items()})
+
+
+_POINTERS = frozenset({"effect_by", "material", "immaterial", "result"})
+
+
+def _pointers(name: str, value: Any) -> Any:
+    """A list of pointers, or for `immaterial` pointers with their reasons; one bare text is a slip of the pen."""
+    if name == "immaterial":
+        if not isinstance(value, Mapping) or not all(isinstance(why, str) and why for why in value.values()):
+            raise BadValue(name, value, wanted='pointers with a reason each, e.g. {"/trace_id": "names the run only"}')
+        return dict(value)
+    if isinstance(value, str):
+        raise BadValue(name, value, wanted="a tuple of JSON pointers")
+    return tuple(value)
 
 
 def action_of(said: Declared, name: str, *, contract: Contract, tenant: str, code: str = "") -> Action:
@@ -80,7 +94,7 @@ def action_of(said: Declared, name: str, *, contract: Contract, tenant: str, cod
         missing = " and no ".join(w for w, v in (("owner", said.owner), ("authoriser", said.authoriser)) if not v)
         warnings.warn(
             f"action {name!r} declares no {missing}: an unresolved effect will have nobody to decide on it",
-            stacklevel=5,
+            stacklevel=4,  # whoever called `ledger.action` or `ledger.http`
         )
     if said.longest_delivery is not None and not (said.longest_delivery_by and said.longest_delivery_why):
         raise NotDeclared(
@@ -107,12 +121,18 @@ def action_of(said: Declared, name: str, *, contract: Contract, tenant: str, cod
         siblings=_word(Siblings, "siblings", said.siblings),
         occurrence=None if said.occurrence is None else _word(Occurrence, "occurrence", said.occurrence),
         result=said.result,
-        floats_refused=said.floats == "refuse",
+        floats_refused=_floats(said.floats),
         code=code,
         longest_delivery=said.longest_delivery,
         longest_delivery_by=said.longest_delivery_by,
         longest_delivery_why=said.longest_delivery_why,
     )
+
+
+def _floats(said: str) -> bool:
+    if said not in ("keep", "refuse"):
+        raise BadValue("floats", said, wanted="one of keep, refuse")
+    return said == "refuse"
 
 
 def _word(words: Any, name: str, value: str) -> Any:
@@ -153,6 +173,7 @@ class GuardedFunction:
         """Freeze one call into an order."""
         ledger = self._ledger
         scopes = ledger.scopes() if self.registered.action.occurrence is not None else {}
+        args, kwargs = _own(args, kwargs)
         payload = self._binder.bind(args, kwargs)
         return self.registered.order(payload, actor=ledger.actor, scopes=scopes, arguments=(args, kwargs), **named)
 
@@ -177,6 +198,19 @@ class GuardedFunction:
     def as_tool(self) -> Tool:
         """This action as a tool for a model: a JSON schema, and results that are `receipt.for_model()`."""
         return Tool(self)
+
+
+_IMMUTABLE = frozenset({str, int, bool, float, bytes, type(None)})
+
+
+def _own(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A copy that nobody changes between the freezing of the payload and the call: what is sent is what was frozen."""
+    if _IMMUTABLE.issuperset(map(type, args)) and _IMMUTABLE.issuperset(map(type, kwargs.values())):
+        return args, kwargs
+    try:
+        return copy.deepcopy((args, kwargs))
+    except (TypeError, RecursionError):
+        return args, kwargs  # it has no canonical form either, which is refused with its pointer
 
 
 class Tool:

@@ -12,7 +12,7 @@ from counterfoil.domain import canonical, pointer
 from counterfoil.domain.action import Action, Order
 from counterfoil.domain.canonical import NotCanonical
 from counterfoil.domain.errors import BadValue, NotDeclared, PayloadRefused
-from counterfoil.domain.intent import Intent, Occurrence, Siblings, effect_identity
+from counterfoil.domain.intent import Intent, Occurrence, Siblings, effect_namer
 from counterfoil.ports.provider import Provider, SendOrder
 
 KEY_CHARS_MAX = 255
@@ -59,6 +59,10 @@ class Registered:
         """The provider can use the caller's own arguments."""
         prefix = canonical.canonical([action.account, action.destination])
         self._print_prefix = prefix[:-1] + b","
+        self._effect_of = effect_namer(action.tenant, action.account, action.effect)
+        self._selects = bool(action.material or action.immaterial)
+        self._by_print = not action.effect_pointers and action.siblings is Siblings.HELD
+        self._floats: canonical.Floats = "refuse" if action.floats_refused else "keep"
 
     def order(
         self,
@@ -86,9 +90,9 @@ class Registered:
         """
         action = self.action
         try:
-            frozen = canonical.canonical(payload, floats="refuse" if action.floats_refused else "keep")
+            frozen = canonical.canonical(payload, floats=self._floats)
             material = frozen
-            if action.material or action.immaterial:
+            if self._selects:
                 kept = canonical.select(payload, material=action.material, immaterial=action.immaterial)
                 material = canonical.canonical(kept)
         except NotCanonical as error:
@@ -98,7 +102,7 @@ class Registered:
         intent = Intent(
             tenant=action.tenant, actor=actor, action=action.name, account=action.account,
             destination=action.destination, key=named, payload=frozen, fingerprint=print_,
-            effect=self._effect(payload, print_, named),
+            effect=self._effect_of((print_,)) if self._by_print else self._effect(frozen, print_, named),
         )  # fmt: skip
         value = 1.0 if self._value is None else self._value_of(payload)
         return Order(intent=intent, action=action, value=value, arguments=arguments, mentioned=mentioned or {})
@@ -132,15 +136,19 @@ class Registered:
         """Refuse, before anything is claimed, what the provider could never send as it stands."""
         self.provider.check(
             SendOrder(
-                account=order.intent.account, destination=order.intent.destination, payload=order.intent.payload,
-                provider_key=_KEY_SHAPE, deadline_seconds=order.action.send_seconds,
+                account=order.intent.account,
+                destination=order.intent.destination,
+                payload=order.intent.payload,
+                provider_key=_KEY_SHAPE,
+                deadline_seconds=order.action.send_seconds,
             )  # fmt: skip
         )
 
-    def _effect(self, payload: Any, print_: str, key: str) -> str:
+    def _effect(self, frozen: bytes, print_: str, key: str) -> str:
         action = self.action
         parts = [print_]
         if action.effect_pointers:
+            payload = canonical.parse(frozen)
             found = [pointer.get(payload, pointer.parse(p)) for p in action.effect_pointers]
             missing = [p for p, v in zip(action.effect_pointers, found, strict=True) if v is pointer.MISSING]
             if missing:
@@ -148,7 +156,7 @@ class Registered:
             parts = [canonical.canonical(v).decode() for v in found]
         if action.siblings is Siblings.INDEPENDENT:
             parts.append(key)
-        return effect_identity(action.tenant, action.account, action.effect, parts)
+        return self._effect_of(parts)
 
     def _value_of(self, payload: Any) -> float:
         assert self._value is not None  # noqa: S101 - only called where it is declared

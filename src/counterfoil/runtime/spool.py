@@ -32,7 +32,9 @@ class Spool:
             "body": None if body is None else base64.b64encode(body).decode(),
         }
         try:
-            self._folder.mkdir(mode=0o700, exist_ok=True)
+            if not self._folder.is_dir():
+                self._folder.mkdir(mode=0o700, exist_ok=True)
+                _keep_names(self._folder.parent)
             write_private(self._folder / f"{operation}.{os.urandom(4).hex()}.json", json.dumps(kept).encode())
         except OSError:
             return False
@@ -61,13 +63,17 @@ def write_private(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        Path(temporary).replace(path)
     except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+        Path(temporary).unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    _keep_names(path.parent)
+
+
+def _keep_names(folder: Path) -> None:
+    """Make the names in a folder as durable as what they name."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(folder)
+        os.fsync(fd)
     finally:
-        os.close(folder)
+        os.close(fd)

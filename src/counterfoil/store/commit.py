@@ -26,7 +26,7 @@ BATCH_MAX = 512
 class Job(Generic[C, R]):
     """One command on its way to the disk, and then its answer."""
 
-    __slots__ = ("command", "decided", "done", "error", "future", "loop", "reply", "resolved")
+    __slots__ = ("command", "decided", "done", "error", "future", "loop", "reply")
 
     def __init__(self, command: C) -> None:
         self.command = command
@@ -35,8 +35,7 @@ class Job(Generic[C, R]):
         self.decided = False
         """The reply or the error stands: the command must not be written again."""
         self.done = False
-        self.resolved = False
-        """The event loop that waits for it has been told."""
+        """It has left the queue."""
         self.loop: asyncio.AbstractEventLoop | None = None
         self.future: asyncio.Future[None] | None = None
 
@@ -74,8 +73,10 @@ class GroupCommit(Generic[C, R]):
         self._queue: deque[Job[C, R]] = deque()
         self.lead = threading.Lock()
         """Held while a batch is written: whoever holds it owns the connection."""
+        self._hiring = threading.Lock()
         self._thread: threading.Thread | None = None
         self._wake: SimpleQueue[bool] = SimpleQueue()
+        """Of that thread alone: True, there is something to commit; False, it is to end."""
         self._owed = False
 
     def submit(self, command: C) -> R:
@@ -85,14 +86,14 @@ class GroupCommit(Generic[C, R]):
         on its way is never abandoned.
         """
         job: Job[C, R] = Job(command)
-        self._queue.append(job)
         try:
+            self._queue.append(job)
             with self.lead:
                 if not job.done:
                     self._commit()
         except BaseException:
-            # Its followers too: those that live in event loops have no other thread to go on for them.
-            self._finish([job, *self._queue])
+            # Its followers too: none of them is to wait for a leader that is on its way out.
+            self._finish(list(self._queue))
             raise
         if not job.done:  # more than a batch was queued before it
             self._finish([job])
@@ -115,7 +116,7 @@ class GroupCommit(Generic[C, R]):
         self._queue.append(job)
         self._wake_thread()
         interruption: asyncio.CancelledError | None = None
-        while not job.resolved:
+        while not job.decided:  # not: until told. Whoever was to tell may have been interrupted
             try:
                 await job.future
             except asyncio.CancelledError as error:
@@ -127,24 +128,32 @@ class GroupCommit(Generic[C, R]):
 
     def close(self) -> None:
         """Stop the thread, after what is queued has been written."""
-        thread, self._thread = self._thread, None
+        with self._hiring:
+            thread, self._thread = self._thread, None
+            if thread is not None:
+                self._wake.put(False)  # noqa: FBT003 - the only two words this queue knows
         if thread is not None:
-            self._wake.put(False)
             thread.join()
+        while self._queue:
+            with self.lead:
+                self._commit()
 
     def _wake_thread(self) -> None:
         # The thread clears the flag before it looks at the queue: a race costs a superfluous wake-up, never a
         # lost one.
         if self._owed:
             return
-        self._owed = True
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="counterfoil-commit", daemon=True)
-            self._thread.start()
-        self._wake.put(True)
+        with self._hiring:
+            if self._thread is None:
+                wake: SimpleQueue[bool] = SimpleQueue()
+                thread = threading.Thread(target=self._run, args=(wake,), name="counterfoil-commit", daemon=True)
+                thread.start()  # where no thread can be had this raises, and the next caller tries again
+                self._thread, self._wake = thread, wake
+            self._owed = True
+            self._wake.put(True)  # noqa: FBT003
 
-    def _run(self) -> None:
-        while self._wake.get():
+    def _run(self, wake: SimpleQueue[bool]) -> None:
+        while wake.get():
             self._owed = False
             while self._queue:
                 with self.lead:
@@ -195,6 +204,5 @@ def _tell(loop: asyncio.AbstractEventLoop, jobs: list[Job[C, R]]) -> None:
 
 def _resolve(jobs: list[Job[C, R]]) -> None:
     for job in jobs:
-        job.resolved = True
         if job.future is not None and not job.future.done():
             job.future.set_result(None)

@@ -138,7 +138,7 @@ def _settings(db: sqlite3.Connection, path: Path, *, writes: bool) -> None:
     if _one(db, "PRAGMA application_id") not in (0, APPLICATION_ID) or _foreign(db):
         raise StoreUnsafe(str(path), "is another program's database")
     # synchronous=NORMAL loses acknowledged commits on power loss (SQLite, "PRAGMA synchronous"): asserted, not hoped.
-    # Without fullfsync macOS may leave what was synced in the drive's cache ("PRAGMA fullfsync"); elsewhere it is nothing.
+    # Without fullfsync macOS leaves what was synced in the drive's cache; elsewhere it says nothing.
     mode = db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
         raise StoreUnsafe(str(path), f"refuses a write-ahead log (answers {mode!r})")

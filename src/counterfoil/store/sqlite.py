@@ -41,6 +41,8 @@ class SqliteStore:
         self._inode = 0
         self._stood_at = 0.0
         self._commit: GroupCommit[Command, Reply] = GroupCommit(self._write_batch)
+        self.write: Callable[[Command], Reply] = self._commit.submit
+        """Make one command durable and answer it; see `ports.store.Store`."""
         with FORKS.opening, self._commit.lead:
             opening.prepare(self.path)
             try:
@@ -53,10 +55,6 @@ class SqliteStore:
             FORKS.add(self)
 
     # -- writing ---------------------------------------------------------------------------------------------------
-
-    def write(self, command: Command) -> Reply:
-        """Make one command durable and answer it; see `ports.store.Store`."""
-        return self._commit.submit(command)
 
     def awrite(self, command: Command) -> Awaitable[Reply]:
         """The same from an event loop, shielded from cancellation."""

@@ -1,0 +1,39 @@
+"""`counterfoil attempt ID`: dispatch one operation again, on a basis that is on record and never on a guess."""
+
+from __future__ import annotations
+
+import argparse
+
+from counterfoil.cli import exits, parser
+
+BASES = ("not_sent", "absence_proven", "same_key_replay", "rejected_without_effect")
+"""What may be asked for; each is judged under the store's lock, and an override is a decision of its own."""
+
+
+def add(verb: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    verb.add_argument("operation", metavar="ID", help="its id, op_...")
+    verb.add_argument("--basis", choices=BASES, help="the one basis to judge; default: each in turn")
+    parser.actions_option(verb)
+    parser.store_option(verb)
+    parser.decision_options(verb)
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Do it and return the exit code: 0 only where the effect took place."""
+    from counterfoil.cli import receipts
+    from counterfoil.cli.decision import decide
+    from counterfoil.cli.opening import for_acting
+    from counterfoil.cli.terminal import print_json
+    from counterfoil.domain.words import Outcome
+
+    with exits.terminable(), for_acting(asked) as ledger:
+        found = ledger.get(asked.operation)
+        decide(asked, found.operation, "dispatch it again")
+        receipt = ledger.attempt(asked.operation, basis=asked.basis)
+        if asked.json:
+            print_json(receipts.as_json(receipt))
+        else:
+            print(receipts.as_line(receipt), flush=True)
+        happened = receipt.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED)
+        return exits.DONE if happened and not receipt.operation.unresolved else exits.UNSETTLED

@@ -1,0 +1,298 @@
+"""`counterfoil list`: what stands in the book, and of what is unresolved: how much, how long, why and what is next.
+
+Every sentence is built from the columns, never from prose by a provider or an agent.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from counterfoil.cli import exits, parser
+from counterfoil.domain.lifecycle import lifecycle, permitted
+from counterfoil.domain.operation import Operation
+from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY
+from counterfoil.domain.words import Discrepancy, Dispatch, Lifecycle, Outcome
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from counterfoil.runtime.ledger import Ledger
+
+LIMIT, LIMIT_MAX = 50, 1_000_000
+"""Settled operations are many; what is unresolved is never cut unless that is asked for."""
+PAGE = 256
+KEY_COLUMNS = 40
+ONE_LINE_COLUMNS, TABLE_COLUMNS = 160, 100
+"""From here on a row has one line, or two; below, each operation is a card."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One operation as it reads now."""
+
+    operation: Operation
+    outcome: Outcome
+    lifecycle: Lifecycle
+    now: float
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was asked for."""
+        return max(self.now - self.operation.created_at, 0.0)
+
+    @property
+    def exposed(self) -> float:
+        """The value at risk; an open discrepancy exposes it even where every attempt has been settled."""
+        return self.operation.value * max(self.operation.exposure, 1) if self.operation.unresolved else 0.0
+
+
+def add(verb: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.store_option(verb)
+    parser.actions_option(verb)
+    verb.add_argument("--unresolved", action="store_true", help="only what may have happened, by exposure x age")
+    verb.add_argument(
+        "--limit", metavar="N", type=parser.count(1, LIMIT_MAX),
+        help=f"how many at most (default {LIMIT}; with --unresolved or --json: all)",
+    )  # fmt: skip
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Do it and return the exit code."""
+    from counterfoil.cli.opening import for_reading
+    from counterfoil.cli.terminal import console, note, print_json
+
+    with for_reading(asked) as ledger:
+        total, found = _found(asked, ledger)
+        if asked.json:
+            shown = 0
+            for entry in found:
+                print_json(as_json(entry))
+                shown += 1
+            if shown < total:
+                note(f"and {total - shown} more")
+            return exits.DONE
+        from counterfoil.cli.marks import Legible
+
+        out = console()
+        out.print(Legible(_page(list(found), total, unresolved=asked.unresolved, width=out.width)))
+    return exits.DONE
+
+
+def read(ledger: Ledger, operation: Operation) -> Entry:
+    """Read one operation as it stands: started, unobserved and not provably in hand is already unknown."""
+    outcome = operation.outcome
+    if operation.dispatch is Dispatch.STARTED and outcome is Outcome.UNOBSERVED:
+        receipt = ledger.get(operation.id)
+        operation, outcome = receipt.operation, receipt.outcome
+    return Entry(
+        operation=operation, outcome=outcome, lifecycle=lifecycle(operation, outcome), now=ledger.store.now()
+    )
+
+
+def _found(asked: argparse.Namespace, ledger: Ledger) -> tuple[int, Iterator[Entry]]:
+    """How many there are, and those that were asked for."""
+    if asked.unresolved:
+        entries = [read(ledger, operation) for operation in ledger.store.unresolved()]
+        entries.sort(key=lambda e: (e.exposed * e.age, e.age), reverse=True)
+        return len(entries), iter(entries[: asked.limit])
+    total = int(str(ledger.store.query("SELECT count(*) FROM operation")[0][0]))
+    limit = asked.limit or (total if asked.json else LIMIT)
+    return total, _newest(ledger, limit)
+
+
+def _newest(ledger: Ledger, limit: int) -> Iterator[Entry]:
+    before: int | None = None
+    while limit > 0:
+        page = ledger.store.operations(limit=min(limit, PAGE), before=before)
+        yield from (read(ledger, operation) for operation in page)
+        if not page:
+            return
+        before, limit = page[-1].n, limit - len(page)
+
+
+def as_json(entry: Entry) -> dict[str, Any]:
+    """Every column, `outcome` as it reads now, and what follows from them."""
+    columns: dict[str, Any] = msgspec.to_builtins(entry.operation)
+    return {
+        **columns,
+        "outcome": entry.outcome.value,
+        "outcome_recorded": columns["outcome"],
+        "unresolved": bool(entry.operation.unresolved),
+        "lifecycle": entry.lifecycle.value,
+        "age_seconds": round(entry.age, 3),
+        "exposed_value": entry.exposed,
+        "why": why(entry.operation, entry.outcome),
+        "next": next_step(entry.operation, entry.now),
+        "permitted": list(permitted(entry.operation, entry.outcome)),
+    }
+
+
+# -- why, and what is next ---------------------------------------------------------------------------------------------
+
+_SETTLED_BY = {
+    "answer": "the provider's answer",
+    "late_answer": "a late answer",
+    "look": "found by a look",
+    "operator": "an operator's finding",
+    "webhook": "a webhook",
+}
+
+
+def why(operation: Operation, outcome: Outcome) -> str:
+    """Say why an operation stands where it stands, from its columns alone."""
+    if operation.held_by and operation.dispatch is Dispatch.NOT_STARTED:
+        return f"held by {operation.held_by}"
+    if operation.discrepancy is Discrepancy.OPEN:
+        return "evidence contradicts evidence"
+    if operation.unresolved:
+        return _stuck(operation, outcome)
+    if operation.dispatch is Dispatch.NOT_STARTED:
+        return "nothing left" if operation.attempts else "nothing was attempted"
+    finding, _, source = operation.settled_by.partition(":")
+    if finding == "absent":
+        return "a look proved it absent"
+    return _SETTLED_BY.get(source, source)
+
+
+def _stuck(operation: Operation, outcome: Outcome) -> str:
+    if operation.step == RECOVER:
+        return "in flight" if outcome is Outcome.UNOBSERVED else "nobody reported back"
+    if outcome is Outcome.ACCEPTED:
+        return "accepted; its end is not observed yet"
+    if operation.step == LOOK:
+        return "no look finds it yet" if operation.looks else "not looked yet"
+    if operation.step == REPLAY:
+        return "no look finds it" if operation.looks else "it cannot be looked for"
+    return "read budget spent" if operation.looks else "the contract names no look"
+
+
+def next_step(operation: Operation, now: float) -> str:
+    """Say what happens next, and when, from the columns alone; empty where nothing is owed."""
+    if operation.held_by and operation.dispatch is Dispatch.NOT_STARTED:
+        return "call again once that is settled"
+    if not operation.unresolved:
+        return "" if operation.dispatch is not Dispatch.NOT_STARTED else "the same call may send it"
+    if operation.step in (RECOVER, LOOK):
+        return f"{operation.step} {_when(operation.due_at, now)}"
+    if operation.step == REPLAY:
+        return "replay under the same key"
+    return "a person: resolve with evidence"
+
+
+def _when(due_at: float, now: float) -> str:
+    from counterfoil.cli.marks import duration
+
+    return "now" if due_at - now < 1 else f"in {duration(due_at - now)}"
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def _page(entries: list[Entry], total: int, *, unresolved: bool, width: int) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    from counterfoil.cli.marks import QUIET
+
+    if not entries:
+        said = "nothing is unresolved" if unresolved else "no operation is on record"
+        return Text(said, style=QUIET)
+    body = _table(entries, one_line=width >= ONE_LINE_COLUMNS) if width >= TABLE_COLUMNS else _cards(entries)
+    more = total - len(entries)
+    tail = Text(f"and {more} more; --limit {total} shows all", style=QUIET) if more else Text("")
+    return Group(_strip(entries, total, unresolved=unresolved), Text(""), body, *([Text(""), tail] if more else []))
+
+
+def _strip(entries: list[Entry], total: int, *, unresolved: bool) -> Text:
+    """The counts, in one line."""
+    from rich.text import Text
+
+    from counterfoil.cli.marks import OUTCOMES, QUIET, STRONG, figure, marked, moment
+
+    open_ones = [e for e in entries if e.operation.unresolved]
+    said = Text()
+    if open_ones:
+        exposed = figure(sum(e.exposed for e in open_ones))
+        said += Text.assemble(marked(OUTCOMES[Outcome.UNKNOWN], f"{len(open_ones)} unresolved"), f"  {exposed} exposed")
+    if not unresolved:
+        of = f"{len(entries)} of {total}" if len(entries) < total else str(total)
+        noun = "operation" if total == 1 else "operations"
+        said += Text.assemble("   " if open_ones else "", (of, STRONG), f" {noun}")
+    return said + Text(f"   {moment(entries[0].now)} UTC", style=QUIET)
+
+
+def _table(entries: list[Entry], *, one_line: bool) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+
+    from counterfoil.cli.marks import QUIET
+
+    table = Table(box=box.SIMPLE_HEAD, header_style=QUIET, pad_edge=False, show_edge=False, leading=int(not one_line))
+    table.add_column("exposure", justify="right", no_wrap=True)
+    table.add_column("age", justify="right", no_wrap=True)
+    table.add_column("operation", no_wrap=True)
+    if one_line:
+        table.add_column("action and key")
+    table.add_column("lifecycle", no_wrap=True)
+    table.add_column("why")
+    if one_line:
+        table.add_column("next")
+    table.add_column("owner", overflow="fold")
+    for entry in entries:
+        cells = _cells(entry)
+        if one_line:
+            table.add_row(*cells)
+        else:
+            exposure, age, name, action, mark, because, after, owner = cells
+            table.add_row(exposure, age, _two(name, action), mark, _two(because, after), owner)
+    return table
+
+
+def _cells(entry: Entry) -> tuple[Text, ...]:
+    from rich.text import Text
+
+    from counterfoil.cli.marks import AMBER, QUIET, STRONG, duration, figure, lifecycle_mark
+    from counterfoil.cli.terminal import clipped
+
+    operation = entry.operation
+    after = next_step(operation, entry.now)
+    return (
+        Text(figure(entry.exposed), style=STRONG) if entry.exposed else Text("–", style=QUIET),
+        Text(duration(entry.age)),
+        Text(operation.id),
+        Text.assemble((clipped(operation.action, KEY_COLUMNS), STRONG), "  ", clipped(operation.key, KEY_COLUMNS)),
+        lifecycle_mark(entry.lifecycle, entry.outcome),
+        Text(why(operation, entry.outcome)),
+        Text(f"→ {after}", style="" if operation.unresolved else QUIET) if after else Text(""),
+        Text(clipped(operation.owner, KEY_COLUMNS))
+        if operation.owner
+        else Text("nobody", style=AMBER if operation.unresolved else QUIET),
+    )
+
+
+def _two(fact: Text, detail: Text) -> Text:
+    """Two lines a row: the fact, then the detail."""
+    return fact if not detail.plain else fact + "\n" + detail
+
+
+def _cards(entries: list[Entry]) -> RenderableType:
+    """One card each where the terminal is narrow: what it is, how it stands, why and what is next."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from counterfoil.cli.marks import QUIET
+
+    cards: list[Text] = []
+    for entry in entries:
+        exposure, age, name, action, mark, because, after, owner = _cells(entry)
+        exposed = Text.assemble(exposure, " exposed  ") if entry.exposed else Text("")
+        head = Text.assemble(mark, "  ", exposed, age, " old  ", ("owner ", QUIET), owner)
+        lines = [head, Text.assemble("  ", action), Text.assemble("  ", name), Text.assemble("  ", because)]
+        lines += [Text.assemble("  ", after)] if after.plain else []
+        cards += [*lines, Text("")]
+    return Group(*cards[:-1])

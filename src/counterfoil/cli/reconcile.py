@@ -1,0 +1,61 @@
+"""`counterfoil reconcile [ID | --all]`: recover and look now; a look that says nothing leaves everything as it is."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from counterfoil.cli import exits, parser
+
+if TYPE_CHECKING:
+    from counterfoil.runtime.ledger import Ledger
+
+
+def add(verb: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    which = verb.add_mutually_exclusive_group(required=True)
+    which.add_argument("operation", metavar="ID", nargs="?", help="its id, op_...")
+    which.add_argument("--all", action="store_true", help="every unresolved operation; one JSON object a line")
+    parser.actions_option(verb)
+    parser.store_option(verb)
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Do it and return the exit code: 0 where everything that was asked about is resolved now."""
+    from counterfoil.cli.opening import for_acting
+
+    with exits.terminable(), for_acting(asked) as ledger:
+        if asked.operation is not None:
+            return _look(ledger, asked.operation, as_json=asked.json)
+        codes = {_try_look(ledger, o.id, as_json=asked.json) for o in ledger.store.unresolved()}
+        return exits.most_urgent(codes)
+
+
+def _try_look(ledger: Ledger, operation: str, *, as_json: bool) -> int:
+    """The same where one that cannot be looked at must not keep the others from it."""
+    from counterfoil.cli import receipts
+    from counterfoil.cli.terminal import print_json
+    from counterfoil.domain.errors import CounterfoilError, InvariantBroken
+
+    try:
+        return _look(ledger, operation, as_json=as_json)
+    except InvariantBroken:
+        raise  # nothing more is done with a store that says what cannot be
+    except CounterfoilError as error:
+        if as_json:
+            print_json(receipts.error_as_json(operation, error))
+        else:
+            print(receipts.error_as_line(operation, error), flush=True)
+        return error.exit_code
+
+
+def _look(ledger: Ledger, operation: str, *, as_json: bool) -> int:
+    from counterfoil.cli import receipts
+    from counterfoil.cli.terminal import print_json
+
+    receipt = ledger.reconcile(operation)
+    if as_json:
+        print_json(receipts.as_json(receipt))
+    else:
+        print(receipts.as_line(receipt), flush=True)
+    return exits.UNSETTLED if receipt.operation.unresolved else exits.DONE
