@@ -19,6 +19,7 @@ import msgspec
 from counterfoil.cli.intents import BrokenLine, Line
 from counterfoil.cli.tally import Tally
 from counterfoil.domain.errors import (
+    BadValue,
     CounterfoilError,
     NotRecorded,
     OperatorError,
@@ -37,6 +38,8 @@ from counterfoil.runtime.worker import INTERVAL_SECONDS, Worker
 GRACE_SECONDS = 8.0
 """How long an interrupted run waits for sends of its other threads: under the ten seconds that supervisors usually
 leave between SIGTERM and SIGKILL."""
+AT_ONCE_SECONDS = 0.2
+"""Threads that are in no call come home within this; only for others is a word said."""
 IDLE_SECONDS = 0.2
 """Between sweeps that found nothing to do although something is due: another process has it in hand."""
 ASKS_MAX = 100
@@ -56,6 +59,10 @@ class Watcher(Protocol):
 
     def waiting(self, operations: int) -> None:
         """Every line was asked, and so many operations are waited for."""
+        ...
+
+    def stopping(self, calls: int) -> None:
+        """The run was interrupted, and so many threads may still be in a call."""
         ...
 
 
@@ -115,10 +122,16 @@ class Batch:
                 helper.result()
         except BaseException:
             self._stop()
-            self.still_sending = len(helpers)  # a second signal must find it said
-            self.still_sending = len(wait(helpers, timeout=GRACE_SECONDS).not_done)
+            # A second signal leaves at once, and must find said what is left behind.
+            self.still_sending = len(wait(helpers, timeout=0).not_done)
+            self._come_home(helpers)
             raise
         pool.shutdown()
+
+    def _come_home(self, helpers: list[Future[None]]) -> None:
+        if wait(helpers, timeout=AT_ONCE_SECONDS).not_done:
+            self._watcher.stopping(self.still_sending)
+        self.still_sending = len(wait(helpers, timeout=GRACE_SECONDS).not_done)
 
     def finish(self) -> None:
         """Read once more how every operation stands that was not settled when it was asked."""
@@ -154,7 +167,7 @@ class Batch:
                 self._until = time.monotonic() + self._wait_seconds
                 self._turn.notify_all()
             elif isinstance(line, BrokenLine):
-                self._refuse(line.number, PayloadRefused.code, line.problem, PayloadRefused.exit_code)
+                self._refuse(line.number, line.code, line.problem, BadValue.exit_code)
             elif line.key is not None and (line.action, line.key) in self._busy:
                 self._behind[line.action, line.key].append(line)
             else:

@@ -8,6 +8,7 @@ from typing import IO
 import msgspec
 
 from counterfoil.domain.canonical import PAYLOAD_BYTES_MAX, NotCanonical, loads
+from counterfoil.domain.errors import BadValue, PayloadRefused
 
 LINE_BYTES_MAX = PAYLOAD_BYTES_MAX
 """A whole line: what frames a payload is small beside it."""
@@ -34,6 +35,7 @@ class BrokenLine(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     problem: str
+    code: str = BadValue.code
 
 
 class _Wrong(Exception):
@@ -57,7 +59,7 @@ def read(number: int, text: bytes) -> Line | BrokenLine:
     try:
         return _intent(number, loads(text.strip()))
     except NotCanonical as error:
-        return BrokenLine(number=number, problem=str(error))
+        return BrokenLine(number=number, problem=str(error), code=PayloadRefused.code)
     except _Wrong as error:
         return BrokenLine(number=number, problem=str(error))
 

@@ -89,9 +89,7 @@ def read(ledger: Ledger, operation: Operation) -> Entry:
     if operation.dispatch is Dispatch.STARTED and outcome is Outcome.UNOBSERVED:
         receipt = ledger.get(operation.id)
         operation, outcome = receipt.operation, receipt.outcome
-    return Entry(
-        operation=operation, outcome=outcome, lifecycle=lifecycle(operation, outcome), now=ledger.store.now()
-    )
+    return Entry(operation=operation, outcome=outcome, lifecycle=lifecycle(operation, outcome), now=ledger.store.now())
 
 
 def _found(asked: argparse.Namespace, ledger: Ledger) -> tuple[int, Iterator[Entry]]:
@@ -174,14 +172,14 @@ def _stuck(operation: Operation, outcome: Outcome) -> str:
 def next_step(operation: Operation, now: float) -> str:
     """Say what happens next, and when, from the columns alone; empty where nothing is owed."""
     if operation.held_by and operation.dispatch is Dispatch.NOT_STARTED:
-        return "call again once that is settled"
+        return "call again once settled"
     if not operation.unresolved:
         return "" if operation.dispatch is not Dispatch.NOT_STARTED else "the same call may send it"
     if operation.step in (RECOVER, LOOK):
         return f"{operation.step} {_when(operation.due_at, now)}"
     if operation.step == REPLAY:
         return "replay under the same key"
-    return "a person: resolve with evidence"
+    return "resolve with evidence"
 
 
 def _when(due_at: float, now: float) -> str:
@@ -223,7 +221,7 @@ def _strip(entries: list[Entry], total: int, *, unresolved: bool) -> Text:
         of = f"{len(entries)} of {total}" if len(entries) < total else str(total)
         noun = "operation" if total == 1 else "operations"
         said += Text.assemble("   " if open_ones else "", (of, STRONG), f" {noun}")
-    return said + Text(f"   {moment(entries[0].now)} UTC", style=QUIET)
+    return said + Text(f"   {moment(entries[0].now)[11:]} UTC", style=QUIET)
 
 
 def _table(entries: list[Entry], *, one_line: bool) -> RenderableType:
@@ -239,7 +237,7 @@ def _table(entries: list[Entry], *, one_line: bool) -> RenderableType:
     if one_line:
         table.add_column("action and key")
     table.add_column("lifecycle", no_wrap=True)
-    table.add_column("why")
+    table.add_column("why", overflow="fold")
     if one_line:
         table.add_column("next")
     table.add_column("owner", overflow="fold")
@@ -261,12 +259,13 @@ def _cells(entry: Entry) -> tuple[Text, ...]:
 
     operation = entry.operation
     after = next_step(operation, entry.now)
+    mark = lifecycle_mark(entry.lifecycle, entry.outcome)
     return (
-        Text(figure(entry.exposed), style=STRONG) if entry.exposed else Text("–", style=QUIET),
+        Text(figure(entry.exposed), style=STRONG) if entry.exposed else Text("·", style=QUIET),
         Text(duration(entry.age)),
         Text(operation.id),
         Text.assemble((clipped(operation.action, KEY_COLUMNS), STRONG), "  ", clipped(operation.key, KEY_COLUMNS)),
-        lifecycle_mark(entry.lifecycle, entry.outcome),
+        mark if mark.plain.startswith(" ") else Text(" ") + mark,  # in line with the solid ones
         Text(why(operation, entry.outcome)),
         Text(f"→ {after}", style="" if operation.unresolved else QUIET) if after else Text(""),
         Text(clipped(operation.owner, KEY_COLUMNS))
@@ -283,16 +282,16 @@ def _two(fact: Text, detail: Text) -> Text:
 def _cards(entries: list[Entry]) -> RenderableType:
     """One card each where the terminal is narrow: what it is, how it stands, why and what is next."""
     from rich.console import Group
+    from rich.padding import Padding
     from rich.text import Text
 
     from counterfoil.cli.marks import QUIET
 
-    cards: list[Text] = []
+    cards: list[RenderableType] = []
     for entry in entries:
         exposure, age, name, action, mark, because, after, owner = _cells(entry)
         exposed = Text.assemble(exposure, " exposed  ") if entry.exposed else Text("")
-        head = Text.assemble(mark, "  ", exposed, age, " old  ", ("owner ", QUIET), owner)
-        lines = [head, Text.assemble("  ", action), Text.assemble("  ", name), Text.assemble("  ", because)]
-        lines += [Text.assemble("  ", after)] if after.plain else []
-        cards += [*lines, Text("")]
+        head = Text.assemble(mark, " " * (not mark.plain.endswith(" ")), " ", exposed, age, " old")
+        lines = [action, name, Text.assemble(because, "  ", after), Text.assemble(("owner ", QUIET), owner)]
+        cards += [head, *(Padding(line, (0, 0, 0, 2)) for line in lines), Text("")]
     return Group(*cards[:-1])

@@ -7,16 +7,18 @@ on the stub and half is not seen. Red is kept for the guard's own faults, amber 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Lifecycle, Outcome, Permission, Source
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
 
 # Each hue reads at least 4:1 on white and on black alike: a terminal does not say which it has.
 ACCEPTED, SUCCEEDED, REJECTED = "#2f7fb8", "#218a4e", "#a8577e"
@@ -69,7 +71,17 @@ SOURCES = {
     Source.WEBHOOK: Mark("↯"),
     Source.OPERATOR: Mark("✎"),
 }
-SAME, DIFFERS, NOT_REPORTED = Mark("=", SUCCEEDED), Mark("≠", AMBER), Mark("–", QUIET)
+_TABLES: Mapping[type[StrEnum], Mapping[Any, Mark]] = {
+    Outcome: OUTCOMES,
+    Permission: PERMISSIONS,
+    Dispatch: DISPATCHES,
+    Disposition: DISPOSITIONS,
+    Discrepancy: DISCREPANCIES,
+    Source: SOURCES,
+}
+"""By type, not by value: an open disposition and an open discrepancy are one string and two words."""
+
+SAME, DIFFERS, NOT_REPORTED = Mark("=", SUCCEEDED), Mark("≠", AMBER), Mark("·", QUIET)
 MET, MISSING = Mark("☑", SUCCEEDED), Mark("☐", AMBER)
 GO, BLOCKED = Mark("→", STRONG), Mark("⊘", QUIET)
 INTACT, BROKEN = Mark("⊶", QUIET), Mark("✗", f"bold {RED}")
@@ -78,13 +90,8 @@ _ACTING = {Lifecycle.SUBMITTED: Mark("⇸")}
 _WAITING = Mark("≠", f"bold {AMBER}")
 
 ASCII = str.maketrans(
-    {
-        **{"◌": ".", "◉": "o", "✓": "+", "☒": "x", "⬖": "?", "⊙": "(", "⊛": "@", "⊖": "-", "⊝": "-", "⊗": "x"},
-        **{"⇢": ">", "⇸": ">", "⇄": "<", "⊔": "u", "⊟": "=", "⊡": "o", "·": ".", "≠": "!", "⊸": "~", "←": "<"},
-        **{"⇠": "<", "⌕": "?", "↯": "<", "✎": "*", "–": "-", "☑": "+", "☐": "!", "→": ">", "⊘": "x", "⊶": "="},
-        **{"✗": "X", "┄": ".", "─": "-", "━": "=", "█": "#", "┊": ":", "╱": "/", "┴": "+", "…": "~", "▸": ">"},
-        **{"×": "x", "✕": "x", "│": "|"},
-    }
+    "◌◉✓☒⬖⊙⊛⊖⊝⊗⇢⇸⇄⊔⊟⊡·≠⊸←⇠⌕↯✎☑☐→⊘⊶✗┄─━█┊┴…",
+    ".o+x?(@--x>>>u=o.!~<<?<*+!>x=X.-=#:+~",
 )
 """What each glyph of ours becomes where the terminal's encoding has no room for it; the words stay."""
 
@@ -101,6 +108,11 @@ class Legible:
             yield Segment(segment.text.translate(ASCII), segment.style, segment.control) if plain else segment
 
 
+def mark_of(value: StrEnum) -> Mark:
+    """The mark of a word."""
+    return _TABLES[type(value)][value]
+
+
 def marked(mark: Mark, word: str) -> Text:
     """Set a mark: glyph and word together; a solid ground reaches one cell beyond both."""
     solid = mark.style == SOLID
@@ -108,10 +120,8 @@ def marked(mark: Mark, word: str) -> Text:
 
 
 def word(value: StrEnum) -> Text:
-    """Set the mark of any word of the house that has one."""
-    tables = (OUTCOMES, PERMISSIONS, DISPATCHES, DISPOSITIONS, DISCREPANCIES, SOURCES)
-    found = next((table[value] for table in tables if value in table), None)  # type: ignore[operator, index]
-    return marked(found, value.value) if found else Text(value.value)
+    """Set a word of the house that has a mark."""
+    return marked(mark_of(value), value.value)
 
 
 def lifecycle_mark(lifecycle: Lifecycle, outcome: Outcome) -> Text:

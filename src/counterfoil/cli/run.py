@@ -57,12 +57,10 @@ def run(asked: argparse.Namespace) -> int:
 
 def _run(asked: argparse.Namespace, ledger: Ledger, file: IO[bytes]) -> int:
     from counterfoil.cli.batch import Batch
-    from counterfoil.cli.intents import count, lines
+    from counterfoil.cli.intents import lines
 
-    with _watching(count(file) if file.seekable() else None) as watch:
-        batch = Batch(
-            ledger, lines(file), concurrency=asked.concurrency, wait_seconds=asked.wait, watcher=watch
-        )  # fmt: skip
+    with _watching(file) as watch:
+        batch = Batch(ledger, lines(file), concurrency=asked.concurrency, wait_seconds=asked.wait, watcher=watch)
         stopped_by = 0
         try:
             batch.run()
@@ -131,16 +129,23 @@ class _Watch:
             word = "operation" if operations == 1 else "operations"
             self._progress.update(self._task, description=f"looking at {operations} {word}")
 
+    def stopping(self, calls: int) -> None:
+        from counterfoil.cli.terminal import note
+
+        note(f"stopping: waiting for {calls} calls under way; interrupt again to leave at once")
+
 
 @contextlib.contextmanager
-def _watching(total: int | None) -> Iterator[_Watch]:
+def _watching(file: IO[bytes]) -> Iterator[_Watch]:
     if not sys.stderr.isatty():
-        yield _Watch(None, total)
+        yield _Watch(None, None)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from counterfoil.cli.intents import count
     from counterfoil.cli.terminal import console
 
+    total = count(file) if file.seekable() else None
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console(sys.stderr), transient=True) as progress:
         yield _Watch(progress, total)

@@ -1,4 +1,4 @@
-"""The timeline of one operation: one lane per fact, times on the axis, breaks where long gaps are cut short.
+"""The timeline of one operation, drawn: times on the axis, breaks where long gaps are cut short.
 
 Distances are not to scale: what happened within milliseconds and what happened hours later must both be read. Each
 long gap is cut and says how long it was.
@@ -7,29 +7,14 @@ long gap is cut and says how long it was.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 from rich.text import Text
 
-from counterfoil.cli.marks import (
-    AMBER,
-    DISPATCHES,
-    OUTCOMES,
-    PERMISSIONS,
-    QUIET,
-    SOLID,
-    SOURCES,
-    STRONG,
-    Mark,
-    duration,
-)
-from counterfoil.domain.attempt import Attempt, Fold, fold, settle
-from counterfoil.domain.event import Event, EventKind, History, begun_of, evidence_of, first_begun
-from counterfoil.domain.evidence import Evidence
-from counterfoil.domain.words import Discrepancy, Dispatch, Finding, Outcome, Source
+from counterfoil.cli.marks import QUIET, SOLID, STRONG, duration
+from counterfoil.cli.story import Lane, Point, Span, Story
 
 GUTTER = 12
 """Columns for a lane's name: `permission`, `dispatch 2`."""
@@ -42,169 +27,11 @@ BREAK_FACTOR = 8
 BREAK_COLUMNS_MIN = 7
 GAP_MAX = 40
 """Columns one gap is stretched to at most: two events do not need the whole width."""
+NOW = "now"
 GHOST = 3
 """Columns after `now`: it goes on until evidence or a decision."""
 TAIL = 18
 """Columns after the last event of what is over, where there is room."""
-
-
-class Span(msgspec.Struct, frozen=True):
-    """One stretch of a lane."""
-
-    start: float
-    end: float
-    mark: Mark
-    word: str
-
-    @property
-    def label(self) -> str:
-        """Glyph and word."""
-        return f"{self.mark.glyph} {self.word}"
-
-
-class Point(msgspec.Struct, frozen=True):
-    """One piece of evidence: its number, how it reached us and what it said."""
-
-    at: float
-    mark: Mark
-    name: str
-    word: str
-
-    @property
-    def label(self) -> str:
-        """Glyph and number."""
-        return f"{self.mark.glyph} {self.name}"
-
-
-class Lane(msgspec.Struct, frozen=True):
-    """One fact over time."""
-
-    name: str
-    spans: tuple[Span, ...]
-
-
-class Story(msgspec.Struct, frozen=True, kw_only=True):
-    """What is drawn."""
-
-    lanes: tuple[Lane, ...]
-    points: tuple[Point, ...]
-    end: float
-    """Seconds since the epoch."""
-    ongoing: bool
-    """It ends at `now`, and is not over."""
-
-
-# -- what happened -----------------------------------------------------------------------------------------------------
-
-
-class _Frame(msgspec.Struct, frozen=True):
-    """How things stood after one event."""
-
-    at: float
-    attempts: tuple[Attempt, ...]
-    folded: Fold
-
-
-def story(history: History, *, outcome: Outcome, now: float) -> Story:
-    """Turn a history into lanes.
-
-    Args:
-        history: the operation with its events.
-        outcome: as it reads now.
-        now: seconds since the epoch, by the store's clock.
-    """
-    operation, events = history.operation, history.events
-    ongoing = operation.unresolved > 0 or bool(operation.held_by)
-    end = max(now, events[-1].at) if ongoing else events[-1].at
-    frames = list(_frames(events))
-    start = events[0].at
-    lanes = [Lane("permission", (_span(start, end, PERMISSIONS, operation.permission),))]
-    lanes += _dispatches(frames, start, end)
-    lanes.append(Lane("outcome", tuple(_outcomes(frames, end, outcome))))
-    return Story(lanes=tuple(lanes), points=tuple(_points(events)), end=end, ongoing=ongoing)
-
-
-def _span(start: float, end: float, table: dict[Any, Mark], value: Any) -> Span:
-    return Span(start, end, table[value], value.value)
-
-
-def _frames(events: tuple[Event, ...]) -> Iterator[_Frame]:
-    begun = first_begun(events)
-    follows = begun is not None and begun.follows
-    attempts: tuple[Attempt, ...] = ()
-    discrepancy = Discrepancy.NONE
-    for event in events:
-        if event.kind is EventKind.BEGUN:
-            attempts = (*attempts, msgspec.structs.replace(begun_of(event).attempt, started_at=event.at))
-        elif event.kind is EventKind.OBSERVED and attempts:
-            evidence = evidence_of(event)
-            attempts, contradicts = settle(attempts, evidence)
-            discrepancy = Discrepancy.OPEN if contradicts or evidence.contradicts else discrepancy
-        yield _Frame(event.at, attempts, fold(attempts, discrepancy, follows=follows))
-
-
-def _dispatches(frames: Sequence[_Frame], start: float, end: float) -> list[Lane]:
-    attempts = frames[-1].attempts
-    if not attempts:
-        return [Lane("dispatch", (_span(start, end, DISPATCHES, Dispatch.NOT_STARTED),))]
-    many = len(attempts) > 1
-    return [
-        Lane(f"dispatch {a.number}" if many else "dispatch", tuple(_dispatch(a, frames, start, end))) for a in attempts
-    ]
-
-
-def _dispatch(attempt: Attempt, frames: Sequence[_Frame], start: float, end: float) -> Iterator[Span]:
-    if attempt.number == 1 and attempt.started_at > start:
-        yield _span(start, attempt.started_at, DISPATCHES, Dispatch.NOT_STARTED)
-    reported = next((f.at for f in frames if _reported(f.attempts, attempt.number)), None)
-    yield _span(attempt.started_at, end if reported is None else reported, DISPATCHES, Dispatch.STARTED)
-    if reported is not None:
-        completed = DISPATCHES[Dispatch.COMPLETED]
-        if attempt.finding is Finding.NOT_SENT:
-            yield Span(reported, end, completed._replace(glyph="⇢"), Finding.NOT_SENT.value)
-        else:
-            yield Span(reported, end, completed, Dispatch.COMPLETED.value)
-
-
-def _reported(attempts: tuple[Attempt, ...], number: int) -> bool:
-    return any(a.number == number and (a.quiesced or not a.open) for a in attempts)
-
-
-def _outcomes(frames: Sequence[_Frame], end: float, outcome: Outcome) -> Iterator[Span]:
-    """Stretches of one outcome each; a started attempt past its deadline reads as unknown before anyone recorded it."""
-    turns: list[tuple[float, Outcome]] = []
-    for index, frame in enumerate(frames):
-        last = index == len(frames) - 1
-        turns.append((frame.at, frame.folded.outcome))
-        if frame.folded.outcome is Outcome.UNOBSERVED and frame.folded.dispatch is Dispatch.STARTED:
-            deadline = max(a.deadline for a in frame.attempts if a.open)
-            if deadline < (end if last else frames[index + 1].at):
-                turns.append((deadline, Outcome.UNKNOWN))
-            elif last and outcome is Outcome.UNKNOWN:
-                turns[-1] = (frame.at, outcome)  # its worker is gone, and nobody knows since when
-    kept = [turn for index, turn in enumerate(turns) if index == 0 or turn[1] is not turns[index - 1][1]]
-    for (at, value), (until, _) in zip(kept, [*kept[1:], (end, outcome)], strict=True):
-        yield _span(at, until, OUTCOMES, value)
-
-
-def _points(events: tuple[Event, ...]) -> Iterator[Point]:
-    observed = (event for event in events if event.kind is EventKind.OBSERVED)
-    for number, event in enumerate(observed, start=1):
-        evidence = evidence_of(event)
-        yield Point(event.at, SOURCES[evidence.source], f"e{number}", heard(evidence))
-
-
-def heard(evidence: Evidence) -> str:
-    """What one piece of evidence said, in a word or two."""
-    if evidence.source is Source.LOOK:
-        kind = evidence.rule.rpartition(".")[2]
-        return {"absent": "absent" if evidence.finding is Finding.ABSENT else "not found"}.get(kind, kind)
-    if evidence.source is Source.TRANSPORT and evidence.finding is Finding.UNKNOWN:
-        return "no answer"
-    return evidence.finding.value
-
-
-# -- where it stands ---------------------------------------------------------------------------------------------------
 
 
 class _Scale:
@@ -270,7 +97,8 @@ class _Scale:
         for lane in self._story.lanes:
             for span in lane.spans:
                 first = self.times.index(span.start)
-                last = edge if span is lane.spans[-1] else self.times.index(span.end)
+                over = span is lane.spans[-1] and not self._story.ongoing
+                last = edge if over else self.times.index(span.end)
                 if last > first:
                     yield first, last, len(span.label) + 3 if labelled else 2
         starts = [*(self.times.index(p.at) for p in self._story.points), edge]
@@ -351,8 +179,8 @@ def _lane(lane: Lane, told: Story, scale: _Scale) -> _Row:
         air = 0 if span is lane.spans[-1] or span.mark.style == SOLID else 1
         _bar(row, span, scale.column(span.start), last - air, scale.breaks())
     if told.ongoing and lane.name == "outcome":
-        last = lane.spans[-1]
-        row.put(scale.column(told.end), "┄" * GHOST, last.mark.bar or last.mark.style)
+        mark = lane.spans[-1].mark
+        row.put(scale.column(told.end), "┄" * GHOST, mark.bar or mark.style)
     return row
 
 
@@ -365,7 +193,7 @@ def _bar(row: _Row, span: Span, first: int, last: int, breaks: Iterable[tuple[in
     for at, columns, _ in breaks:
         middle = at + columns // 2 - 1
         if first + len(label) < middle < last - 1 and mark.fill != " ":
-            row.put(middle, "╱╱", QUIET)
+            row.put(middle, "//", QUIET)
     if len(label) <= room:
         row.put(first, label, mark.style)
 
@@ -383,26 +211,31 @@ def _evidence(points: tuple[Point, ...], scale: _Scale) -> list[_Row]:
 
 
 def _axis(told: Story, scale: _Scale) -> list[_Row]:
-    line, labels = _Row("UTC", scale.columns), _Row("", scale.columns)
+    line = _Row("UTC", scale.columns)
     line.put(0, "─" * scale.columns, QUIET)
-    for at, columns, length in scale.breaks():
-        said = f"╱╱ {duration(length)} ╱╱"
-        said = said if len(said) + 2 < columns else "╱╱"
-        line.put(at + (columns - len(said)) // 2, said, QUIET)
-    last = scale.column(told.end)
-    edge, final = scale.columns, "now" if told.ongoing else ""
-    if final:
-        labels.put(min(last, edge - len(final)), final, STRONG)
-        edge = last
-    free = 0
+    for first, columns, length in scale.breaks():
+        said = f"// {duration(length)} //"
+        said = said if len(said) + 2 < columns else "//"
+        line.put(first + (columns - len(said)) // 2, said, QUIET)
     for at in scale.times:
-        column = scale.column(at)
-        line.put(column, "┴", QUIET)
-        said = _clock(at, told, first=free == 0)
-        if column >= free and column + len(said) < edge + (0 if final else 1) and not (final and at == told.end):
-            labels.put(column, said, QUIET)
+        line.put(scale.column(at), "┴", QUIET)
+    return [line, _times(told, scale)]
+
+
+def _times(told: Story, scale: _Scale) -> _Row:
+    """As many times as have room, the first and `now` before all others."""
+    row = _Row("", scale.columns)
+    edge = scale.columns + 1
+    if told.ongoing:
+        edge = min(scale.column(told.end), scale.columns - len(NOW))
+        row.put(edge, NOW, STRONG)
+    free = 0
+    for at in scale.times[: -1 if told.ongoing else None]:
+        column, said = scale.column(at), _clock(at, told, first=free == 0)
+        if free <= column and column + len(said) < edge:
+            row.put(column, said, QUIET)
             free = column + len(said) + 2
-    return [line, labels]
+    return row
 
 
 def _clock(at: float, told: Story, *, first: bool) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from email.utils import parsedate_to_datetime
-
 from counterfoil.domain import body
 from counterfoil.domain.answer import Replied
 from counterfoil.domain.payload import RESULT_BYTES_MAX
@@ -40,6 +38,8 @@ def name_at(reply: Replied, document: object, place: str) -> str:
 
 def retry_after_seconds(reply: Replied) -> float | None:
     """How long the provider asks to wait (RFC 9110 10.2.3); a date counts from the reply's own Date."""
+    from email.utils import parsedate_to_datetime  # its imports cost more than most answers need
+
     text = header(reply, "retry-after").strip()
     if text.isascii() and text.isdigit():
         return min(float(text[:12]), RETRY_AFTER_SECONDS_MAX)

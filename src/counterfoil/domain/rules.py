@@ -12,11 +12,12 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import content, salted_digest
 from counterfoil.domain.retry import RetryDecision, Situation, decide_retry
-from counterfoil.domain.schedule import NOTHING, RECOVER, REPLAY, REVIEW, Next, next_step
+from counterfoil.domain.schedule import LOOK, NOTHING, RECOVER, REPLAY, REVIEW, Next, next_step
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission, Source
 
 REPEATS_RECORDED_MAX = 16
 """Differing repetitions kept as events; more would let a caller grow the store without sending anything."""
+NOT_DUE = "the next look is not due yet"
 
 
 class Moved(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -151,24 +152,29 @@ def _against_look(operation: Operation, contract: Contract, now: float, *, asked
         "the operation is resolved": not operation.unresolved,
         "the contract forbids looks": contract.reconcile != "allowed" or not contract.looks,
         "the read budget is spent": operation.looks >= contract.read_budget.looks_max,
-        "the next look is not due yet": not asked and now < operation.due_at,
+        NOT_DUE: not asked and now < operation.due_at,
     }
     return tuple(reason for reason, fails in failed.items() if fails)
 
 
-def hand_over(because: tuple[str, ...]) -> Rule:
-    """Hand an unresolved operation to a person: no automatic step is left. Its outcome stays what it is.
+def hand_over(contract: Contract, because: tuple[str, ...]) -> Rule:
+    """Pass an unresolved operation on from a step that cannot be taken: from looks to a replay, and then to a person.
 
-    Only where a replay is still what is owed: whoever claimed one meanwhile has it in hand.
+    Its outcome stays what it is. Whoever claimed an attempt meanwhile has it in hand, and nothing is passed on.
     """
 
     def rule(history: History, now: float) -> Amendment | Declined:
-        del now
         operation = history.operation
-        if not operation.unresolved or operation.step != REPLAY:
+        if not operation.unresolved or operation.step not in (LOOK, REPLAY):
             return Declined(because=("nothing to hand over",))
-        record = encode(Decided(decision="review", by="house", reason="; ".join(because)))
-        after = msgspec.structs.replace(operation, step=REVIEW, due_at=0.0)
+        step = REVIEW
+        if operation.step == LOOK:
+            attempts, discrepancy = attempts_of(history.events)
+            folded = fold(attempts, discrepancy, follows=contract.follows)
+            spent = contract.read_budget.looks_max
+            step = next_step(contract, attempts, folded, discrepancy, looks=spent, jitter=0.0).step
+        record = encode(Decided(decision=step, by="house", reason="; ".join(because)))
+        after = msgspec.structs.replace(operation, step=step, due_at=now)
         return Amendment(operation=after, events=(NewEvent(kind=EventKind.DECIDED, record=record),))
 
     return rule

@@ -40,10 +40,10 @@ def reconcile(history: History, action: Action, draw: Draw, *, asked: bool, by: 
     if index is None or payload is None:
         why = "its payload was erased" if payload is None else "the contract names no look that can be made"
         return Ended(operation=history.operation, standing=Standing.UNRESOLVED, because=(why,))
-    # Crash here: the read is paid and not made; the budget is smaller, nothing else changed (test_crash_in_look).
     reply = yield Amend(operation=history.operation.id, rule=rules.pay_look(action.contract, index, asked=asked, by=by))
     if not isinstance(reply, Amended):
         return _refused(history, reply)
+    # Crash here: the read is paid and not made; the budget is smaller, nothing else changed (test_crash_in_look).
     evidence = yield from _look(reply.history, action, draw, index, payload)
     operation = yield from observing.append(
         history.operation.id, evidence, action.contract, salt=draw.salts[:SALT_BYTES], jitter=draw.jitter

@@ -68,18 +68,19 @@ def work(history: History, action: Action, draw: Draw, *, by: str) -> Plan[Ended
     """Do the next automatic step of an unresolved operation: recover, look, replay, or hand it to a person."""
     history = yield from recover(history, action, draw)
     if history.operation.step == LOOK:
-        return (yield from reconcile(history, action, draw, asked=False, by=by))
-    if history.operation.step != REPLAY:
+        ended = yield from reconcile(history, action, draw, asked=False, by=by)
+        stuck = bool(ended.because) and rules.NOT_DUE not in ended.because
+    elif history.operation.step == REPLAY:
+        ended = yield from further(order_of(history, action), draw, history, automatic=True)
+        stuck = ended.standing is not Standing.NEW
+    else:
         return stands(history)
-    ended = yield from further(order_of(history, action), draw, history, automatic=True)
-    if ended.standing is not Standing.NEW:
-        ended = yield from _hand_over(ended)
-    return ended
+    return (yield from _hand_over(ended, action)) if stuck else ended
 
 
-def _hand_over(ended: Ended) -> Plan[Ended]:
-    """No automatic basis holds: a person is next, with the reasons on record."""
-    reply = yield Amend(operation=ended.operation.id, rule=rules.hand_over(ended.because))
+def _hand_over(ended: Ended, action: Action) -> Plan[Ended]:
+    """The step that was owed cannot be taken: the next one, or a person, with the reasons on record."""
+    reply = yield Amend(operation=ended.operation.id, rule=rules.hand_over(action.contract, ended.because))
     assert isinstance(reply, Amended | Declined)  # noqa: S101 - an Amend has no third answer
     after = reply.history.operation if reply.history else ended.operation
     return msgspec.structs.replace(ended, operation=after)

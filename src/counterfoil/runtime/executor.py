@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import threading
 import time
@@ -79,6 +78,8 @@ class Executor:
             return await self._avalidate(effect)
         if isinstance(effect, Redraw):
             return self._drawer.draw()
+        import asyncio
+
         return await asyncio.to_thread(self._others[type(effect)], effect)
 
     async def _awrite(self, command: Command) -> Reply:
@@ -88,6 +89,8 @@ class Executor:
             observed = _observation(command)
             if observed is None:
                 raise
+            import asyncio
+
             return await _to_the_end(asyncio.to_thread(self._insist, command, *observed))
 
     def _insist(self, command: Command, operation: str, record: bytes, body: bytes | None) -> Reply:
@@ -114,6 +117,8 @@ class Executor:
         registered = self.registered(effect.action.name)
         provider: Any = registered.provider
         if registered.awaited:
+            import asyncio
+
             return asyncio.run(provider.asend(effect.order, effect.flight, effect.arguments))  # type: ignore[no-any-return]
         if registered.takes_arguments:
             return provider.send(effect.order, effect.flight, effect.arguments)  # type: ignore[no-any-return]
@@ -124,6 +129,8 @@ class Executor:
         if registered.awaited:
             provider: Any = registered.provider
             return await provider.asend(effect.order, effect.flight, effect.arguments)  # type: ignore[no-any-return]
+        import asyncio
+
         wait, context = _Wait(), contextvars.copy_context()
         sending = asyncio.get_running_loop().run_in_executor(None, context.run, self._send_for, effect, wait)
         try:
@@ -168,7 +175,9 @@ class Executor:
 
     def _validate(self, effect: Validate) -> str | None:
         said = self._check(effect)
-        if asyncio.iscoroutine(said):
+        if isinstance(said, Coroutine):
+            import asyncio
+
             return _reason(asyncio.run(said))
         return _reason(said)
 
@@ -212,6 +221,8 @@ class _Wait:
 
 async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
     """Await a durable write to its end; a cancellation meanwhile is kept, and raised only then."""
+    import asyncio
+
     task = asyncio.ensure_future(work)
     interruption: asyncio.CancelledError | None = None
     while not task.done():

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import contextvars
-import getpass
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -143,6 +141,8 @@ class Ledger:
         finally:
             self._let_go(draw)
         if ended.operation.dispatch is Dispatch.STARTED:  # whether it is in hand stands in the store
+            import asyncio
+
             return await asyncio.to_thread(self._receipt, ended)
         return self._receipt(ended)
 
@@ -150,6 +150,8 @@ class Ledger:
         """Draw; the first draw of a process registers its worker, for which the event loop must not wait."""
         if self._drawn_in == os.getpid():
             return self._drawer.draw()
+        import asyncio
+
         draw = await asyncio.to_thread(self._drawer.draw)
         self._drawn_in = os.getpid()
         return draw
@@ -330,6 +332,8 @@ def _basis(named: str | Basis | None) -> Basis | None:
 
 
 def _os_user() -> str:
+    import getpass
+
     try:
         return getpass.getuser()
     except (KeyError, OSError):

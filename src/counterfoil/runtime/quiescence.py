@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import secrets
 import threading
 import weakref
 from pathlib import Path
@@ -81,7 +80,7 @@ class Roster:
     def _enrol(self) -> None:
         # A forked child's copy of the parent's descriptor is left open: closing it would drop nothing of the
         # parent's, but the number may be the child's only clue that it is not the parent.
-        worker = "w_" + secrets.token_hex(_WORKER_BYTES)
+        worker = "w_" + os.urandom(_WORKER_BYTES).hex()
         path = self._folder / f"{worker}.lock"
         try:
             self._folder.mkdir(mode=0o700, parents=False, exist_ok=True)

@@ -6,7 +6,6 @@ import base64
 import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +56,8 @@ class Spool:
 
 def write_private(path: Path, content: bytes) -> None:
     """Write a file that only its owner may read, atomically: whole and durable, or not there."""
+    import tempfile
+
     fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")  # 0600 by itself
     try:
         with os.fdopen(fd, "wb") as file:

@@ -8,13 +8,15 @@ free lock, commits and returns: no thread, no wait.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio  # at run time only where a loop runs: a blocking caller never pays for it
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -110,6 +112,8 @@ class GroupCommit(Generic[C, R]):
 
         Cancellation is kept until the answer is known, then raised.
         """
+        import asyncio
+
         job: Job[C, R] = Job(command)
         job.loop = loop = asyncio.get_running_loop()
         job.future = loop.create_future()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from importlib import resources
 from pathlib import Path
 
 from counterfoil.domain.errors import StoreBusy, StoreFull, StoreTooNew, StoreUnsafe
@@ -171,6 +170,8 @@ def _refuse_truncated(db: sqlite3.Connection, path: Path) -> None:
 
 def migrate(db: sqlite3.Connection, path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
     """Bring the schema up to this version's, in one transaction; refuse a newer one."""
+    from importlib import resources
+
     try:
         db.execute("BEGIN IMMEDIATE")
         found = int(_one(db, "PRAGMA user_version"))

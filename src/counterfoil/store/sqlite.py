@@ -172,6 +172,12 @@ class SqliteStore:
                 raise opening.translate(self.path, error) from error
 
     @contextlib.contextmanager
+    def lead(self) -> Iterator[sqlite3.Connection]:
+        """Own the writing connection for a while: maintenance and measurement, never receipts."""
+        with self._commit.lead:
+            yield self._connection()
+
+    @contextlib.contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
         """One snapshot: an operation and its events are read as they stood at one moment."""
         with self._reading:

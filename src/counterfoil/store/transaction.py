@@ -142,6 +142,7 @@ def amend(db: sqlite3.Connection, a: Amend, now: float) -> Amended | Declined:
         raise NoSuchOperation(a.operation)
     history = rows.history(db, found)
     _check_tail(history)
+    now = max(now, found.updated_at)  # another process's clock may have been ahead of this one's
     decided = a.rule(history, now)
     if isinstance(decided, Declined):
         return msgspec.structs.replace(decided, history=history)
@@ -185,7 +186,7 @@ def _update(db: sqlite3.Connection, history: History, decided: Amendment, now: f
         if slot > 1 and not before.unresolved:
             _notify_holder(db, before, now)
         elif before.unresolved == 1 and not after.unresolved:
-            _hand_on(db, before.effect)
+            _hand_on(db, before, now)
         return True
     raise InvariantBroken(f"more than {HOLD_SLOTS_MAX} operations of effect {before.effect} are reopened")
 
@@ -196,18 +197,22 @@ def _notify_holder(db: sqlite3.Connection, reopened: Operation, now: float) -> N
     found = rows.by_number(db, row_number(holder) or 0) if holder else None
     if found is None:
         raise InvariantBroken(f"{reopened.effect} is held by nobody")
-    record = encode(Noted(note="reopened", facts={"operation": reopened.id}))
-    _append(db, found, found.seq + 1, now, rows.history(db, found).head, EventKind.NOTED, record, None)
-    db.execute("UPDATE operation SET seq = seq + 1 WHERE n = ?", (found.n,))
+    _note(db, found, "reopened", {"operation": reopened.id}, now)
 
 
-def _hand_on(db: sqlite3.Connection, effect: str) -> None:
-    """The hold is free: the first of those that wait in further slots takes it."""
-    db.execute(
-        "UPDATE operation SET unresolved = 1 WHERE n = "
-        "(SELECT n FROM operation WHERE effect = ? AND unresolved > 1 ORDER BY unresolved LIMIT 1)",
-        (effect,),
-    )
+def _hand_on(db: sqlite3.Connection, left: Operation, now: float) -> None:
+    """The hold is free: the first of those that wait in further slots takes it, and takes notice of it."""
+    waiting = rows.select(db, "WHERE effect = ? AND unresolved > 1 ORDER BY unresolved LIMIT 1", (left.effect,))
+    for first in waiting:
+        # The note makes its own settling, too, take the slow way: its claimer may know it by its old slot.
+        _note(db, first, "holds", {"after": left.id}, now)
+        db.execute("UPDATE operation SET unresolved = 1 WHERE n = ?", (first.n,))
+
+
+def _note(db: sqlite3.Connection, o: Operation, note: str, facts: dict[str, str], now: float) -> None:
+    record = encode(Noted(note=note, facts=facts))
+    _append(db, o, o.seq + 1, now, rows.history(db, o).head, EventKind.NOTED, record, None)
+    db.execute("UPDATE operation SET seq = ? WHERE n = ?", (o.seq + 1, o.n))
 
 
 def _append(

@@ -1,0 +1,164 @@
+"""What may be done next with one operation, and what may not: a blocked step is information, with the rule that blocks it.
+
+Judged by the same rules that carry a step out; showing it decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from counterfoil.domain import absence
+from counterfoil.domain.attempt import Attempt
+from counterfoil.domain.contract import Contract, digest
+from counterfoil.domain.event import Begun, EventKind, History, attempts_of, evidence_of, first_begun
+from counterfoil.domain.result import kept
+from counterfoil.domain.retry import Situation, decide_retry
+from counterfoil.domain.words import Basis, Dispatch, Outcome, Source
+
+CONDITIONS = (
+    (absence.NOT_AUTHORITATIVE, "the look is authoritative"),
+    (absence.NOT_STRONG, "the look shows every write answered before it"),
+    (absence.LAG_UNKNOWN, "its lag is known"),
+    (absence.NOT_NEVER, "absent there means that it never happened"),
+    (absence.BY_ID, "it does not search by an id known only after success"),
+    (absence.NO_POSITIVE, "a known item was found in the same look"),
+    (absence.NO_NEGATIVE, "a random reference was not found in the same look"),
+    (absence.NO_DELIVERY, "longest_delivery is assumed"),
+    (absence.NOT_QUIESCED, "every earlier attempt is quiesced"),
+    (absence.TOO_EARLY, "it was made late enough"),
+)
+"""What "not found" has to fulfil before it is evidence, as the calculator names it when it fails, and as it reads met."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing somebody might do."""
+
+    name: str
+    allowed: bool
+    because: str
+    command: str = ""
+
+
+class Negative(msgspec.Struct, frozen=True, kw_only=True):
+    """The latest look that found nothing and proved nothing."""
+
+    seq: int
+    missing: tuple[str, ...]
+    earliest: float | None
+    """Seconds since the epoch after which a negative may count; None: never, as things are."""
+
+    @property
+    def met(self) -> tuple[str, ...]:
+        """The conditions that held."""
+        return tuple(said for failing, said in CONDITIONS if failing not in self.missing)
+
+
+def contract_at_hand(history: History) -> Contract | None:
+    """The very contract the receipt pins, where the catalogue has it; None where it does not, or has changed."""
+    from counterfoil import contracts
+    from counterfoil.domain.errors import ContractInvalid
+
+    begun = first_begun(history.events)
+    if begun is None:
+        return None
+    try:
+        found = contracts.load(begun.contract_id)
+    except ContractInvalid:
+        return None
+    return found if digest(found) == begun.contract else None
+
+
+def negative(history: History) -> Negative | None:
+    """The conditions that were missing when a look last found nothing; None where no look did."""
+    for event in reversed(history.events):
+        if event.kind is EventKind.OBSERVED and evidence_of(event).source is Source.LOOK:
+            facts = kept(event).get("facts") or {}
+            if "missing" not in facts:
+                return None
+            return Negative(
+                seq=event.seq, missing=tuple(str(m) for m in facts["missing"]), earliest=facts.get("earliest")
+            )
+    return None
+
+
+def steps(history: History, contract: Contract | None, *, outcome: Outcome, now: float) -> list[Step]:
+    """Name every step with whether it may be taken now.
+
+    Args:
+        history: the operation with its events.
+        contract: the one the receipt pins; None where it is not at hand.
+        outcome: as it reads now.
+        now: seconds since the epoch.
+    """
+    operation = history.operation
+    attempts, _ = attempts_of(history.events)
+    if not attempts or (operation.dispatch is Dispatch.NOT_STARTED and not operation.unresolved):
+        return [_call_again(history)]
+    found = [] if _happened(outcome) and not operation.unresolved else [_look(history, contract)]
+    if operation.unresolved:
+        said = "kept as an operator's finding, beside what was observed"
+        command = f"counterfoil resolve {operation.id} --outcome ... --evidence NAME=VALUE"
+        found.append(Step(name="resolve with evidence", allowed=True, because=said, command=command))
+    if contract is None:
+        said = "the contract the receipt pins is not at hand here; the command judges it"
+        found.append(Step(name="send again", allowed=False, because=said))
+        return found
+    return found + list(_again(history, contract, attempts, now))
+
+
+def _happened(outcome: Outcome) -> bool:
+    return outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED)
+
+
+def _call_again(history: History) -> Step:
+    held = history.operation.held_by
+    if held:
+        return Step(name="call again", allowed=False, because=f"{held} of the same effect is unresolved")
+    return Step(name="call again", allowed=True, because="nothing left, so the same call may dispatch it")
+
+
+def _look(history: History, contract: Contract | None) -> Step:
+    operation = history.operation
+    command = f"counterfoil reconcile {operation.id}"
+    against = _against_look(history, contract)
+    if against:
+        return Step(name="look", allowed=False, because=against)
+    of = f"a read; {operation.looks} of {contract.read_budget.looks_max} used" if contract else "a read"
+    return Step(name="look", allowed=True, because=of, command=command)
+
+
+def _against_look(history: History, contract: Contract | None) -> str:
+    if not history.operation.unresolved:
+        return "the operation is resolved"
+    if contract is None:
+        return ""
+    if contract.reconcile != "allowed" or not contract.looks:
+        return "the contract names no look" if not contract.looks else "the contract forbids looks"
+    if history.operation.looks >= contract.read_budget.looks_max:
+        return f"the read budget is spent, {history.operation.looks} of {contract.read_budget.looks_max}"
+    return ""
+
+
+def _again(history: History, contract: Contract, attempts: tuple[Attempt, ...], now: float) -> Iterator[Step]:
+    _, discrepancy = attempts_of(history.events)
+    situation = Situation(
+        contract=contract, attempts=attempts, discrepancy=discrepancy, now=now,
+        longest_delivery=longest_delivery(first_begun(history.events)),
+    )  # fmt: skip
+    for basis in Basis:
+        decision = decide_retry(situation, automatic=False, basis=basis)
+        name, because = f"send again, {basis.value}", "; ".join(decision.because)
+        if basis is Basis.OPERATOR_OVERRIDE and decision.allowed:
+            yield Step(name=name, allowed=False, because="no override is decided")
+        else:
+            command = f"counterfoil attempt {history.operation.id} --basis {basis.value}"
+            yield Step(name=name, allowed=decision.allowed, because=because, command=command)
+
+
+def longest_delivery(begun: Begun | None) -> float | None:
+    """The assumption printed on the receipt, in seconds; None where there is none."""
+    assumed = begun.assumptions.get("longest_delivery") if begun else None
+    seconds = assumed.get("seconds") if isinstance(assumed, dict) else None
+    return float(seconds) if isinstance(seconds, int | float) else None

@@ -1,0 +1,167 @@
+"""What happened to one operation over time: one lane per fact, and the evidence beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from counterfoil.cli.marks import Mark, mark_of
+from counterfoil.domain.attempt import Attempt, Fold, fold, settle
+from counterfoil.domain.event import Event, EventKind, History, begun_of, evidence_of, first_begun
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.words import Discrepancy, Dispatch, Finding, Outcome, Source
+
+
+class Span(msgspec.Struct, frozen=True):
+    """One stretch of a lane."""
+
+    start: float
+    end: float
+    mark: Mark
+    word: str
+
+    @property
+    def label(self) -> str:
+        """Glyph and word."""
+        return f"{self.mark.glyph} {self.word}"
+
+
+class Point(msgspec.Struct, frozen=True):
+    """One piece of evidence: its number, how it reached us and what it said."""
+
+    at: float
+    mark: Mark
+    name: str
+    word: str
+
+    @property
+    def label(self) -> str:
+        """Glyph and number."""
+        return f"{self.mark.glyph} {self.name}"
+
+
+class Lane(msgspec.Struct, frozen=True):
+    """One fact over time."""
+
+    name: str
+    spans: tuple[Span, ...]
+
+
+class Story(msgspec.Struct, frozen=True, kw_only=True):
+    """What is drawn."""
+
+    lanes: tuple[Lane, ...]
+    points: tuple[Point, ...]
+    end: float
+    """Seconds since the epoch."""
+    ongoing: bool
+    """It ends at `now`, and is not over."""
+
+
+class _Frame(msgspec.Struct, frozen=True):
+    """How things stood after one event."""
+
+    at: float
+    attempts: tuple[Attempt, ...]
+    folded: Fold
+
+
+def story(history: History, *, outcome: Outcome, now: float) -> Story:
+    """Turn a history into lanes.
+
+    Args:
+        history: the operation with its events.
+        outcome: as it reads now.
+        now: seconds since the epoch, by the store's clock.
+    """
+    operation, events = history.operation, history.events
+    ongoing = operation.unresolved > 0 or bool(operation.held_by)
+    end = max(now, events[-1].at) if ongoing else events[-1].at
+    frames = list(_frames(events))
+    start = events[0].at
+    lanes = [Lane("permission", (_span(start, end, operation.permission),))]
+    lanes += _dispatches(frames, start, end)
+    lanes.append(Lane("outcome", tuple(_outcomes(frames, end, outcome))))
+    return Story(lanes=tuple(lanes), points=tuple(_points(events)), end=end, ongoing=ongoing)
+
+
+def _span(start: float, end: float, value: StrEnum) -> Span:
+    return Span(start, end, mark_of(value), value.value)
+
+
+def _frames(events: tuple[Event, ...]) -> Iterator[_Frame]:
+    begun = first_begun(events)
+    follows = begun is not None and begun.follows
+    attempts: tuple[Attempt, ...] = ()
+    discrepancy = Discrepancy.NONE
+    for event in events:
+        if event.kind is EventKind.BEGUN:
+            attempts = (*attempts, msgspec.structs.replace(begun_of(event).attempt, started_at=event.at))
+        elif event.kind is EventKind.OBSERVED and attempts:
+            evidence = evidence_of(event)
+            attempts, contradicts = settle(attempts, evidence)
+            discrepancy = Discrepancy.OPEN if contradicts or evidence.contradicts else discrepancy
+        yield _Frame(event.at, attempts, fold(attempts, discrepancy, follows=follows))
+
+
+def _dispatches(frames: Sequence[_Frame], start: float, end: float) -> list[Lane]:
+    attempts = frames[-1].attempts
+    if not attempts:
+        return [Lane("dispatch", (_span(start, end, Dispatch.NOT_STARTED),))]
+    many = len(attempts) > 1
+    return [
+        Lane(f"dispatch {a.number}" if many else "dispatch", tuple(_dispatch(a, frames, start, end))) for a in attempts
+    ]
+
+
+def _dispatch(attempt: Attempt, frames: Sequence[_Frame], start: float, end: float) -> Iterator[Span]:
+    if attempt.number == 1 and attempt.started_at > start:
+        yield _span(start, attempt.started_at, Dispatch.NOT_STARTED)
+    reported = next((f.at for f in frames if _reported(f.attempts, attempt.number)), None)
+    yield _span(attempt.started_at, end if reported is None else reported, Dispatch.STARTED)
+    if reported is not None:
+        completed = mark_of(Dispatch.COMPLETED)
+        if attempt.finding is Finding.NOT_SENT:
+            yield Span(reported, end, completed._replace(glyph="⇢"), Finding.NOT_SENT.value)
+        else:
+            yield Span(reported, end, completed, Dispatch.COMPLETED.value)
+
+
+def _reported(attempts: tuple[Attempt, ...], number: int) -> bool:
+    return any(a.number == number and (a.quiesced or not a.open) for a in attempts)
+
+
+def _outcomes(frames: Sequence[_Frame], end: float, outcome: Outcome) -> Iterator[Span]:
+    """Stretches of one outcome each; a started attempt past its deadline reads as unknown before anyone recorded it."""
+    turns: list[tuple[float, Outcome]] = []
+    for index, frame in enumerate(frames):
+        last = index == len(frames) - 1
+        turns.append((frame.at, frame.folded.outcome))
+        if frame.folded.outcome is Outcome.UNOBSERVED and frame.folded.dispatch is Dispatch.STARTED:
+            deadline = max(a.deadline for a in frame.attempts if a.open)
+            if deadline < (end if last else frames[index + 1].at):
+                turns.append((deadline, Outcome.UNKNOWN))
+            elif last and outcome is Outcome.UNKNOWN:
+                turns[-1] = (frame.at, outcome)  # its worker is gone, and nobody knows since when
+    kept = [turn for index, turn in enumerate(turns) if index == 0 or turn[1] is not turns[index - 1][1]]
+    for (at, value), (until, _) in zip(kept, [*kept[1:], (end, outcome)], strict=True):
+        yield _span(at, until, value)
+
+
+def _points(events: tuple[Event, ...]) -> Iterator[Point]:
+    observed = (event for event in events if event.kind is EventKind.OBSERVED)
+    for number, event in enumerate(observed, start=1):
+        evidence = evidence_of(event)
+        yield Point(event.at, mark_of(evidence.source), f"e{number}", heard(evidence))
+
+
+def heard(evidence: Evidence) -> str:
+    """What one piece of evidence said, in a word or two."""
+    if evidence.source is Source.LOOK:
+        kind = evidence.rule.rpartition(".")[2]
+        return {"absent": "absent" if evidence.finding is Finding.ABSENT else "not found"}.get(kind, kind)
+    if evidence.source is Source.TRANSPORT and evidence.finding is Finding.UNKNOWN:
+        return "no answer"
+    return evidence.finding.value

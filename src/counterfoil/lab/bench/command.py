@@ -1,0 +1,210 @@
+"""`counterfoil-lab bench`: ratios to floors, every figure measured beside its floor in one run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from counterfoil.lab.bench.floors import SameRows, Thin, load
+from counterfoil.lab.bench.fsyncs import counted
+from counterfoil.lab.bench.loop_lag import lag_p99_ms
+from counterfoil.lab.bench.startup import cli_start_ms, import_ms
+from counterfoil.lab.bench.subject import Subject
+
+CALLERS = 64
+BLOCK = 16
+WARM_UP_CALLS = 400
+LOAD_SECONDS = 2.0
+LOAD_ROUNDS = 3
+ROWS_PER_OPERATION = 3
+"""One operation and two events: a faster run with fewer rows is another product."""
+BARS: Mapping[str, tuple[str, float]] = {
+    "sequential_ratio": ("<=", 1.30),
+    "thin_ratio": ("<=", 1.40),
+    "async_ratio": ("<=", 2.0),
+    "loop_lag_ms_p99": ("<=", 5.0),
+    "concurrent_ratio.threads": (">=", 2.5),
+    "concurrent_ratio.tasks": (">=", 4.0),
+    "fsyncs_per_call.one": ("<=", 2.05),
+    "fsyncs_per_call.many": ("<=", 0.1),
+    "rows_per_operation": ("==", ROWS_PER_OPERATION),
+}
+
+Block = Callable[[int], Sequence[float]]
+
+
+def run(*, rounds: int, keep: Path | None = None, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """Measure everything and return the figures, `ok` saying whether every bar is met.
+
+    Args:
+        rounds: interleaved blocks of each subject.
+        keep: a folder that receives the store.
+        progress: told what is measured next.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="counterfoil-bench-", dir=keep or Path.cwd()))
+    subject, thin = Subject(folder), Thin(folder)
+    try:
+        progress("warming up")
+        same = SameRows(folder, subject.warm_up(WARM_UP_CALLS))
+        figures = _figures(subject, thin, same, rounds, progress)
+        same.close()
+    finally:
+        thin.close()
+        subject.close()
+        if keep is not None:
+            shutil.copy2(folder / "receipts.db", keep / "receipts.db")
+        shutil.rmtree(folder, ignore_errors=True)
+    figures["ok"] = not missed(figures)
+    return figures
+
+
+def _figures(
+    subject: Subject, thin: Thin, same: SameRows, rounds: int, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    progress("one caller, in turn with both floors")
+    one = interleave(
+        {"mine": subject.block, "async": subject.ablock, "thin": thin.block, "same": same.block}, rounds=rounds
+    )
+    progress("fsyncs and rows")
+    shape = _shape(subject)
+    progress("64 callers, in turn with 64 raw connections")
+    threads, tasks, many = _concurrent(subject, thin)
+    progress("an event loop while another process holds the lock")
+    lag = lag_p99_ms(subject)
+    progress("start-up")
+    return {
+        "store": "sqlite",
+        "sequential_ratio": ratio(one["mine"], one["same"]),
+        "thin_ratio": ratio(one["mine"], one["thin"]),
+        "async_ratio": ratio(one["async"], one["thin"]),
+        "loop_lag_ms_p99": round(lag, 3),
+        "concurrent_ratio": {"threads": threads, "tasks": tasks},
+        "fsyncs_per_call": {"one": shape["fsyncs"], "many": many},
+        "rows_per_operation": shape["rows"],
+        "bytes_per_operation": shape["bytes"],
+        "cli_start_ms": round(cli_start_ms(subject.path), 1),
+        "import_ms": round(import_ms(), 1),
+        "p50_ms": {name: round(statistics.median(found) * 1e3, 3) for name, found in one.items()},
+        "rounds": rounds,
+    }
+
+
+def interleave(subjects: Mapping[str, Block], *, rounds: int, warm_up: int = 3) -> dict[str, list[float]]:
+    """Run blocks of the subjects in turn, the order reversed every other round; return each round's median."""
+    medians: dict[str, list[float]] = {name: [] for name in subjects}
+    for turn in range(-warm_up, rounds):
+        for name in sorted(subjects, reverse=bool(turn % 2)):
+            durations = subjects[name](BLOCK)
+            if turn >= 0:
+                medians[name].append(statistics.median(durations))
+    return medians
+
+
+def ratio(subject: Sequence[float], floor: Sequence[float]) -> float:
+    """The median over rounds of subject / floor: whatever the machine did in a round cancels."""
+    return round(statistics.median(s / f for s, f in zip(subject, floor, strict=True)), 3)
+
+
+def _shape(subject: Subject, calls: int = 400) -> dict[str, Any]:
+    """Fsyncs, rows and bytes of one call, over enough calls to include the checkpoints they cause."""
+    with subject.ledger.store.lead() as db, counted(db) as count:
+        before = _weigh(db)
+    with subject.ledger.store.lead() as db:
+        holder = counted(db)
+        count = holder.__enter__()
+    try:
+        for _ in range(calls):
+            subject.call()
+    finally:
+        holder.__exit__(None, None, None)
+    with subject.ledger.store.lead() as db:
+        after = _weigh(db)
+    return {
+        "fsyncs": round(count.syncs / calls, 3),
+        "rows": round((after[0] - before[0]) / calls, 3),
+        "bytes": round((after[1] - before[1]) / calls),
+    }
+
+
+def _weigh(db: Any) -> tuple[int, int]:
+    """Rows of all tables, and bytes of the pages in use."""
+    tables = ("operation", "event", "body")
+    rows = sum(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables)  # noqa: S608 - ours
+    pages, free, size = (db.execute(f"PRAGMA {p}").fetchone()[0] for p in ("page_count", "freelist_count", "page_size"))
+    return rows, (pages - free) * size
+
+
+def _concurrent(subject: Subject, thin: Thin) -> tuple[float, float, float]:
+    """Threads and tasks over raw connections, as ratios of calls per second, and fsyncs per call under load."""
+    threads, tasks, raw = [], [], []
+    syncs = calls = 0.0
+    for _ in range(LOAD_ROUNDS):
+        with thin.callers(CALLERS) as callers:
+            raw.append(load(callers, LOAD_SECONDS))
+        with subject.ledger.store.lead() as db:
+            holder = counted(db)
+            count = holder.__enter__()
+        try:
+            threads.append(load([subject.call] * CALLERS, LOAD_SECONDS))
+            tasks.append(subject.tasks(CALLERS, LOAD_SECONDS))
+        finally:
+            holder.__exit__(None, None, None)
+        syncs += count.syncs
+        calls += (threads[-1] + tasks[-1]) * LOAD_SECONDS
+    return ratio(threads, raw), ratio(tasks, raw), round(syncs / calls, 4)
+
+
+def missed(figures: Mapping[str, Any]) -> list[str]:
+    """The bars that are not met, each with its figure."""
+    found = []
+    for name, (how, bar) in BARS.items():
+        value: Any = figures
+        for part in name.split("."):
+            value = value[part]
+        met = {"<=": value <= bar, ">=": value >= bar, "==": value == bar}[how]
+        if not met:
+            found.append(f"{name} is {value}, wanted {how} {bar}")
+    return found
+
+
+def show(figures: Mapping[str, Any]) -> None:
+    """Print the figures beside their bars."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="One guarded call, beside what the store itself costs", title_justify="left")
+    for heading in ("measure", "figure", "bar"):
+        table.add_column(heading, justify="left" if heading == "measure" else "right")
+    for name, (how, bar) in BARS.items():
+        value: Any = figures
+        for part in name.split("."):
+            value = value[part]
+        table.add_row(name.replace("_", " "), str(value), f"{how} {bar:g}")
+    for name in ("bytes_per_operation", "cli_start_ms", "import_ms"):
+        table.add_row(name.replace("_", " "), str(figures[name]), "")
+    console = Console()
+    console.print(table)
+    for line in missed(figures):
+        console.print(f"missed: {line}")
+
+
+def main(*, store: str, rounds: int, as_json: bool, keep: Path | None) -> int:
+    """Run the benchmark as a command; 0 when every bar is met, 1 when one is missed."""
+    import sys
+
+    assert store == "sqlite"  # noqa: S101 - the parser offers nothing else
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+    figures = run(rounds=rounds, keep=keep, progress=lambda what: print(f"  {what} ...", file=sys.stderr))
+    if keep is not None:
+        (keep / "result.json").write_text(json.dumps(figures))
+    if as_json:
+        print(json.dumps(figures))
+    else:
+        show(figures)
+    return 0 if figures["ok"] else 1

@@ -1,0 +1,189 @@
+"""The real command in processes of its own, against real files and a provider that records every effect."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from counterfoil.lab.ground_truth import EFFECTS, WIRE
+from counterfoil.lab.journal import read
+from counterfoil.lab.processes import Child, start_provider
+
+SECONDS = 60
+"""How long one command may take; most need half a second."""
+
+AUTHORIZATION = "Bearer lab-secret"
+
+ACTIONS = """
+actor: agent:test
+actions:
+"""
+ACTION = """
+  {name}:
+    contract: {contract}
+    base_url: http://127.0.0.1:{port}
+    account: acct_lab
+    owner: front-desk
+    authoriser: front-desk-lead
+    secrets: {{/headers/authorization: "env:LAB_AUTH"}}
+"""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one command answered."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        """The one JSON object on standard output, which holds nothing else."""
+        assert self.out.count("\n") == 1, self
+        return json.loads(self.out)
+
+    @property
+    def lines(self):
+        """Every JSON line on standard output."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+class Commands:
+    """A folder in which commands are run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("COUNTERFOIL_")}
+        self.env |= {"LAB_AUTH": AUTHORIZATION, "COLUMNS": "200", "PYTHONWARNINGS": "error"}
+
+    def __call__(self, *words, **options) -> Said:
+        """Run a command to its end."""
+        process = self.start(*words, **options)
+        try:
+            out, err = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        return Said(process.returncode, out, err)
+
+    def start(self, *words, env=None, **options):
+        """Start a command and return its process; whoever starts it ends it."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "counterfoil.cli", *map(str, words)],
+            cwd=self.folder,
+            env={**self.env, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+
+    def in_terminal(self, *words, typed="", env=None, until=""):
+        """Run a command on a terminal of its own, type, and return its exit code and all it showed."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.folder)
+            argv = [sys.executable, "-m", "counterfoil.cli", *map(str, words)]
+            os.execve(sys.executable, argv, {**self.env, "TERM": "xterm", **(env or {})})
+        return _talk(pid, terminal, typed, until)
+
+    def write(self, name, *lines):
+        """Write a file of intents; text stands as it is, everything else as JSON."""
+        path = self.folder / name
+        path.write_text("".join((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines), encoding="utf-8")
+        return path
+
+
+def _talk(pid, terminal, typed, until):
+    """Type once the terminal shows what is waited for; read until the other side ends."""
+    shown, deadline = b"", time.monotonic() + SECONDS
+    pending = typed.encode()
+    with contextlib.closing(os.fdopen(terminal, "r+b", buffering=0)) as screen:
+        while select.select([screen], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            try:
+                more = screen.read(65536)
+            except OSError:
+                break  # the last process of the terminal has ended
+            if not more:
+                break
+            shown += more
+            if pending and until.encode() in shown:
+                screen.write(pending)
+                pending = b""
+        else:
+            os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status), shown.decode(errors="replace")
+
+
+class Shop(Commands):
+    """A folder of commands, with a provider that records every effect on disk before it answers."""
+
+    def __init__(self, folder: Path, child: Child) -> None:
+        super().__init__(folder)
+        self.child, self.port = child, child.port
+        self.actions()
+
+    def actions(self, **contracts):
+        """Write `lab.yaml`; default: an action for each of the laboratory's contracts, by the contract's name."""
+        named = contracts or {name: name for name in ("lab.key", "lab.lookup", "lab.nothing")}
+        entries = [ACTION.format(name=n, contract=c, port=self.port) for n, c in named.items()]
+        (self.folder / "lab.yaml").write_text(ACTIONS + "".join(entries), encoding="utf-8")
+
+    def intents(self, count, action="lab.lookup", *, name="lab.jsonl"):
+        """Write a file of so many intents beside its actions file."""
+        return self.write(name, *({"action": action, "key": f"k{n}", "payload": {"n": n}} for n in range(count)))
+
+    def faults(self, *rules):
+        """Put rules in force."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        with contextlib.closing(connection):
+            connection.request("POST", "/_lab/faults", json.dumps(rules))
+            assert connection.getresponse().status == 200
+
+    def until_sent(self, count):
+        """Wait until the provider has received so many sends."""
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+            with contextlib.closing(connection):
+                connection.request("GET", "/_lab/truth")
+                if json.loads(connection.getresponse().read())["sends"] >= count:
+                    return
+        pytest.fail(f"the provider never received {count} sends")
+
+    def effects(self):
+        """The payloads of everything that really happened, from the disk."""
+        return [entry["payload"]["n"] for entry in read(self.folder / "truth" / EFFECTS)]
+
+    def sends(self):
+        """How many writes really arrived, from the disk."""
+        return sum(entry["act"] == "send" for entry in read(self.folder / "truth" / WIRE))
+
+
+@pytest.fixture
+def commands(tmp_path) -> Commands:
+    """Commands in a folder of their own, with nothing to talk to."""
+    return Commands(tmp_path)
+
+
+@pytest.fixture
+def shop(tmp_path) -> Iterator[Shop]:
+    """Commands, and a provider that ends with the test."""
+    with start_provider(tmp_path / "truth") as child:
+        yield Shop(tmp_path, child)
