@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-from counterfoil.domain.words import Dispatch, Lifecycle, Outcome
 from tests.crash.stopping import Crash, points, stopping
 from tests.crash.world import KINDS, World, assert_honest, die
+
+from counterfoil.domain.words import Dispatch, Lifecycle, Outcome
 
 FATES = ("answered", "reply_lost", "request_lost")
 
@@ -133,7 +133,9 @@ def test_a_second_attempt_crashes_like_the_first(tmp_path):
         ledger, (receipt,) = settled(world)
         assert_honest(world, ledger)
         if seen[-1] in {"Send", "Settle"} and stopped:
-            assert receipt.outcome is (Outcome.SUCCEEDED if (seen[-1], when) == ("Settle", "after") else Outcome.UNKNOWN)
+            assert receipt.outcome is (
+                Outcome.SUCCEEDED if (seen[-1], when) == ("Settle", "after") else Outcome.UNKNOWN
+            )
         ledger.close()
         if not stopped:
             break

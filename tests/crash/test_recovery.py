@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.crash.stopping import Crash, points, stopping
+from tests.crash.world import KINDS, STEP_SECONDS, World, assert_honest, die
 
 from counterfoil.domain.words import Lifecycle, Outcome
 from counterfoil.runtime.worker import Worker
-from tests.crash.stopping import Crash, points, stopping
-from tests.crash.world import KINDS, STEP_SECONDS, World, assert_honest, die
 
 
 def left_behind(folder, kind, *fates, step, when, longest_delivery=None):

@@ -109,8 +109,8 @@ class World:
         store = SqliteStore(self.folder / "receipts.db", clock=lambda: self.now)
         ledger = Ledger(store, actor="agent:pay")
         guarded = self._function(ledger) if self.kind == "function" else self._http(ledger)
-        ledger.order = lambda: guarded.order((10,), {}) if self.kind == "function" else guarded.order(
-            {"amount": 10}, key="order-1"
+        ledger.order = lambda: (
+            guarded.order((10,), {}) if self.kind == "function" else guarded.order({"amount": 10}, key="order-1")
         )
         return ledger
 

@@ -30,7 +30,7 @@ from counterfoil.lab.misbehaviour import VOCABULARY
 from counterfoil.lab.processes import Child, start_proxy
 from counterfoil.lab.service import Service
 from counterfoil.ports.provider import LookOrder, SendOrder
-from counterfoil.providers.http import HttpProvider, Way
+from counterfoil.providers.http import HttpProvider
 
 SECRET = "Bearer lab-token-8f2c61"
 TOKEN = SECRET.removeprefix("Bearer ")
@@ -343,7 +343,7 @@ def test_r76_no_secret_in_answers_errors_or_representations(lab, behaviour):
     lab.fault(behaviour, times=1)
     adapter = provider(lab)
     answer = adapter.send(order(deadline_seconds=0.3 if behaviour == "hang" else SECONDS), Flight())
-    shown = repr((adapter, answer, look(adapter, KEY)[0], Way(proxy_headers=(("proxy-authorization", SECRET),))))
+    shown = repr((adapter, answer, look(adapter, KEY)[0]))
     assert TOKEN not in shown
     assert (lab.sends(), lab.effects()) == (1, 1)
 
@@ -383,7 +383,7 @@ def test_an_https_provider_without_certificates_sends_nothing(tmp_path):
     """Unreadable trust is a failure before the first byte; a plaintext server under https too."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"https://127.0.0.1:{server.getsockname()[1]}"
-        adapter = provider(None, base_url=url, way=Way(verify=str(tmp_path / "missing.pem")))
+        adapter = provider(None, base_url=url, verify=str(tmp_path / "missing.pem"))
         assert adapter.send(order(), Flight()) == Silent(may_have_left=False, reason="bad_request")
         trusting = provider(None, base_url=url)
         for _ in range(2):

@@ -8,7 +8,6 @@ import json
 import os
 import pty
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -68,7 +67,8 @@ class Commands:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("COUNTERFOIL_")}
-        self.env |= {"LAB_AUTH": AUTHORIZATION, "COLUMNS": "200", "PYTHONWARNINGS": "error"}
+        self.env |= {"LAB_AUTH": AUTHORIZATION, "COLUMNS": "200"}
+        self.started: list[subprocess.Popen] = []
 
     def __call__(self, *words, **options) -> Said:
         """Run a command to its end."""
@@ -81,26 +81,32 @@ class Commands:
         return Said(process.returncode, out, err)
 
     def start(self, *words, env=None, **options):
-        """Start a command and return its process; whoever starts it ends it."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "counterfoil.cli", *map(str, words)],
-            cwd=self.folder,
-            env={**self.env, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **options,
-        )
+        """Start a command and return its process; it ends with the test at the latest."""
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        argv = [sys.executable, "-m", "counterfoil.cli", *map(str, words)]
+        process = subprocess.Popen(argv, cwd=self.folder, env={**self.env, **(env or {})}, **{**pipes, **options})
+        self.started.append(process)
+        return process
 
     def in_terminal(self, *words, typed="", env=None, until=""):
         """Run a command on a terminal of its own, type, and return its exit code and all it showed."""
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.chdir(self.folder)
-            argv = [sys.executable, "-m", "counterfoil.cli", *map(str, words)]
-            os.execve(sys.executable, argv, {**self.env, "TERM": "xterm", **(env or {})})
-        return _talk(pid, terminal, typed, until)
+        ours, theirs = pty.openpty()
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+        process = self.start(*words, env={"TERM": "xterm", **(env or {})}, **streams)
+        os.close(theirs)
+        with contextlib.closing(os.fdopen(ours, "r+b", buffering=0)) as screen:
+            shown = _talk(screen, typed, until)
+        return process.wait(SECONDS), shown
+
+    def close(self):
+        """End what a failed test left running."""
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
 
     def write(self, name, *lines):
         """Write a file of intents; text stands as it is, everything else as JSON."""
@@ -109,26 +115,22 @@ class Commands:
         return path
 
 
-def _talk(pid, terminal, typed, until):
+def _talk(screen, typed, until):
     """Type once the terminal shows what is waited for; read until the other side ends."""
     shown, deadline = b"", time.monotonic() + SECONDS
     pending = typed.encode()
-    with contextlib.closing(os.fdopen(terminal, "r+b", buffering=0)) as screen:
-        while select.select([screen], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            try:
-                more = screen.read(65536)
-            except OSError:
-                break  # the last process of the terminal has ended
-            if not more:
-                break
-            shown += more
-            if pending and until.encode() in shown:
-                screen.write(pending)
-                pending = b""
-        else:
-            os.kill(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
-    return os.waitstatus_to_exitcode(status), shown.decode(errors="replace")
+    while select.select([screen], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        try:
+            more = screen.read(65536)
+        except OSError:
+            break  # nobody has the other side open any more
+        if not more:
+            break
+        shown += more
+        if pending and until.encode() in shown:
+            screen.write(pending)
+            pending = b""
+    return shown.decode(errors="replace")
 
 
 class Shop(Commands):
@@ -177,13 +179,14 @@ class Shop(Commands):
 
 
 @pytest.fixture
-def commands(tmp_path) -> Commands:
+def commands(tmp_path) -> Iterator[Commands]:
     """Commands in a folder of their own, with nothing to talk to."""
-    return Commands(tmp_path)
+    with contextlib.closing(Commands(tmp_path)) as made:
+        yield made
 
 
 @pytest.fixture
 def shop(tmp_path) -> Iterator[Shop]:
     """Commands, and a provider that ends with the test."""
-    with start_provider(tmp_path / "truth") as child:
-        yield Shop(tmp_path, child)
+    with start_provider(tmp_path / "truth") as child, contextlib.closing(Shop(tmp_path, child)) as made:
+        yield made

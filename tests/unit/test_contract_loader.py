@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from counterfoil import contracts
-from counterfoil.contracts import loader
+from counterfoil.contracts import document, loader
 from counterfoil.domain.contract import Contract, digest
 from counterfoil.domain.errors import ContractInvalid
 
@@ -109,12 +109,12 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, name):
         ("    source: s\n", "    where: {a: 1}\n    source: s\n", 18, "$.answers[0].where"),
         ("    source: s\n", "    where: {/a: [1]}\n    source: s\n", 18, "$.answers[0].where[...]"),
         ("  source: s\nrepeat", "  source: t\nrepeat", 12, "$.protection.source: 't' names no entry of sources"),
-        ("  kind: none\n", "  kind: no\n", 11, "'no' reads as bool; put it in quotes"),
-        ("    says: so\n", "    says: 2026-01-01\n", 7, "'2026-01-01' reads as timestamp"),
-        ("version: 1\n", "version: 0x1\n", 2, "'0x1' reads as int"),
-        ("version: 1\n", "version: 1:30\n", 2, "'1:30' reads as int"),
-        ("    says: so\n", "    says: .inf\n", 7, "'.inf' reads as float"),
-        ("    says: so\n", "    says: ~\n", 7, "'~' reads as null"),
+        ("  kind: none\n", "  kind: no\n", 11, "reads as bool"),
+        ("    says: so\n", "    says: 2026-01-01\n", 7, "reads as timestamp"),
+        ("version: 1\n", "version: 0x1\n", 2, "reads as int"),
+        ("version: 1\n", "version: 1:30\n", 2, "reads as int"),
+        ("    says: so\n", "    says: .inf\n", 7, "reads as float"),
+        ("    says: so\n", "    says: ~\n", 7, "reads as null"),
         ("    says: so\n", "    says: !!binary aGk=\n", 7, "reads as binary"),
         ("    says: so\n", "    says: !x so\n", 7, "reads as !x"),
         ("effect: e\n", "effect: &a e\n", 4, "anchors and aliases"),
@@ -143,7 +143,7 @@ def test_each_mistake_is_named_with_its_line(tmp_path, old, new, line, words):
         ("text\n", "expected `object`"),
         (GOOD + "---\n" + GOOD, "is not YAML"),
         (b"id: \xff\n", "is not UTF-8"),
-        ("#" * (loader.CONTRACT_BYTES_MAX + 1), "longer"),
+        ("#" * (document.BYTES_MAX + 1), "longer"),
         ("[" * 5000, "nest"),
         ("[" * 5000 + "]" * 5000, "nest"),
     ],

@@ -28,6 +28,10 @@ QUIET = "#767676"
 STRONG = "bold"
 
 
+LATEST = 253_402_300_800
+"""The year 10000, in seconds since the epoch: whatever is later is no time."""
+
+
 class Mark(NamedTuple):
     """One glyph, how its word is set, and what a bar of it is drawn with."""
 
@@ -136,9 +140,13 @@ def figure(value: float) -> str:
     return f"{value:,.0f}" if value == math.floor(value) and abs(value) < 1e15 else f"{value:,.2f}"  # noqa: PLR2004 - floats are whole above
 
 
-def moment(at: float) -> str:
-    """A time for people, UTC."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+def moment(at: float, *, fine: bool = False) -> str:
+    """A time for people, UTC; fine: with milliseconds. What is no time is shown as the number it is."""
+    if not 0 <= at < LATEST:
+        return f"{at!r} s"
+    return datetime.fromtimestamp(at, UTC).isoformat(sep=" ", timespec="milliseconds" if fine else "seconds")[
+        : 23 if fine else 19
+    ]
 
 
 def duration(seconds: float) -> str:

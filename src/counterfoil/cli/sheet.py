@@ -1,52 +1,236 @@
-"""The receipt as it is drawn in a terminal: stub and leaf, one band per question."""
+"""The receipt as it is drawn in a terminal: what it is, what happened in order, and one band per question."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from rich.box import Box
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from counterfoil.cli import marks
+from counterfoil.cli import leaf, marks
 from counterfoil.cli.list import KEY_COLUMNS, next_step, read, why
-from counterfoil.cli.marks import AMBER, QUIET, STRONG, Mark, duration, figure, marked, moment, word
-from counterfoil.cli.steps import Negative, Step, contract_at_hand, negative, steps
-from counterfoil.cli.story import heard, story
+from counterfoil.cli.marks import AMBER, QUIET, STRONG, duration, figure, marked, moment, word
+from counterfoil.cli.steps import contract_at_hand, negative, steps
+from counterfoil.cli.story import story
 from counterfoil.cli.terminal import clipped, safe
-from counterfoil.cli.timeline import draw
-from counterfoil.domain.attempt import Attempt
+from counterfoil.cli.timeline import GUTTER, draw
 from counterfoil.domain.audit import audit
-from counterfoil.domain.event import (
-    Begun,
-    Decided,
-    Event,
-    EventKind,
-    History,
-    Noted,
-    attempts_of,
-    begun_of,
-    evidence_of,
-    first_begun,
-)
-from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.event import EventKind, History, attempts_of, begun_of, first_begun
 from counterfoil.domain.payload import frozen_payload
-from counterfoil.domain.result import kept
-from counterfoil.domain.words import Coverage, Discrepancy, Dispatch, Finding, Outcome
+from counterfoil.domain.schedule import REVIEW
+from counterfoil.domain.words import Discrepancy, Dispatch, Outcome
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
 
-WIDTH_MAX, STUB_COLUMNS = 120, 18
-BANDS_COLUMNS = 90
-"""From here on the stub stands beside the leaf; below, above it."""
-TEXT_COLUMNS = 400
-"""Of one text from outside; the JSON has all of it."""
+WIDTH_MAX = 120
 EVENTS_SHOWN = 12
 PAYLOAD_LINES_MAX = 200
-PERFORATED = Box("    \n  ┊ \n    \n  ┊ \n    \n    \n  ┊ \n    \n")
-"""The line along which a receipt is torn off."""
+DISAGREES = "Evidence contradicts evidence; nothing was overwritten."
+ENDS = "Ends only by evidence of the effect, by proven absence, or by a person's finding. No timer ends it."
+
+_SAID = {
+    Outcome.ACCEPTED: "The provider took it.",
+    Outcome.SUCCEEDED: "The effect took place.",
+    Outcome.REJECTED: "The effect did not take place.",
+    Outcome.UNKNOWN: "The effect may have happened.",
+}
+
+
+class Sheet:
+    """One receipt, ready to be drawn.
+
+    Args:
+        ledger: whose clock and workers it is read by.
+        history: the operation with its events.
+        payload: with the payload and what replays return.
+    """
+
+    def __init__(self, ledger: Ledger, history: History, *, payload: bool) -> None:
+        self._history, self._payload = history, payload
+        self._entry = read(ledger, history.operation)
+        self._now = self._entry.now
+        self._attempts, _ = attempts_of(history.events)
+        self._begun = first_begun(history.events)
+        self._contract = contract_at_hand(history)
+        self._negative = negative(history)
+        self._violations = audit(history)
+
+    def page(self, width: int) -> RenderableType:
+        """Draw all of it.
+
+        Args:
+            width: the terminal's columns.
+        """
+        width = min(width, WIDTH_MAX)
+        operation = self._history.operation
+        bands = [
+            ("Authorized", word(operation.permission), self._authorized()),
+            *([("Payload", Text("as frozen", style=QUIET), self._frozen())] if self._payload else []),
+            ("Attempted", word(operation.dispatch), self._attempted()),
+            ("Observed", self._observations(), self._observed()),
+            ("Unknown, and next", word(self._entry.outcome), self._unknown()),
+            ("History", self._seal(), self._events()),
+        ]
+        parts: list[RenderableType] = [*self._slip(width), Text(""), *self._timeline(width)]
+        for title, mark, detail in bands:
+            parts += [Text(""), leaf.band(title, mark, list(detail), width)]
+        return Group(*parts)
+
+    # -- what it is ----------------------------------------------------------------------------------------------------
+
+    def _slip(self, width: int) -> Iterator[RenderableType]:
+        operation, outcome = self._history.operation, self._entry.outcome
+        yield Text.assemble((safe(operation.action), STRONG), "  ", clipped(operation.key, leaf.TEXT_COLUMNS))
+        yield Text(operation.id, style=QUIET)
+        yield Text("")
+        statement = Table.grid(padding=(0, 2, 0, 0))
+        statement.add_row(word(outcome), Text(self._said(), style=STRONG))
+        if operation.discrepancy is Discrepancy.OPEN:
+            statement.add_row("", Text(DISAGREES, style=AMBER))
+        if operation.unresolved:
+            statement.add_row("", Text(ENDS, style=QUIET))
+        yield statement
+        yield Text("")
+        words = [
+            ("permission", word(operation.permission)),
+            ("dispatch", word(operation.dispatch)),
+            ("outcome", word(outcome)),
+            ("disposition", word(operation.disposition)),
+            ("discrepancy", word(operation.discrepancy)),
+            ("lifecycle, derived", Text(self._entry.lifecycle.value)),
+        ]
+        yield leaf.columns(words, across=6 if width >= leaf.BANDS_COLUMNS else 3)
+        yield Text("")
+        yield self._duty()
+
+    def _said(self) -> str:
+        operation, outcome = self._history.operation, self._entry.outcome
+        if outcome is Outcome.UNOBSERVED:
+            if operation.held_by:
+                return "Nothing was sent: it is held."
+            sent = operation.dispatch is not Dispatch.NOT_STARTED
+            return "A worker has it in hand; nothing is observed yet." if sent else "Nothing left."
+        if outcome is Outcome.SUCCEEDED and operation.exposure:
+            return f"{_SAID[outcome]} Another attempt may still land."
+        return _SAID[outcome]
+
+    def _duty(self) -> Text:
+        operation, entry = self._history.operation, self._entry
+        owner = Text(clipped(operation.owner, KEY_COLUMNS)) if operation.owner else Text("nobody", style=AMBER)
+        facts = [("owner", owner), ("age", Text(duration(entry.age)))]
+        if operation.unresolved:
+            facts.append(("exposure", Text(figure(entry.exposed))))
+        after = next_step(operation, self._now) or "nothing is owed"
+        facts += [("why", Text(why(operation, entry.outcome))), ("next", Text(after))]
+        return Text("   ").join(Text.assemble((f"{name} ", QUIET), value) for name, value in facts)
+
+    # -- what happened -------------------------------------------------------------------------------------------------
+
+    def _timeline(self, width: int) -> Iterator[RenderableType]:
+        yield Text.assemble(("What happened, in order", STRONG), ("   not to scale", QUIET))
+        if not all(0 <= event.at < marks.LATEST for event in self._history.events):
+            yield Text("the times on record cannot be drawn", style=AMBER)
+            return
+        yield from draw(story(self._history, outcome=self._entry.outcome, now=self._now), width)
+        for at, what in self._ahead():
+            line = f"{what} {moment(at)[5:]}, in {duration(at - self._now)}"
+            yield Padding(Text(line, style=QUIET), (0, 0, 0, GUTTER))
+
+    def _ahead(self) -> list[tuple[float, str]]:
+        """What is still to come, by time."""
+        operation, begun = self._history.operation, self._begun
+        found: list[tuple[float, str]] = []
+        if operation.unresolved and operation.step != REVIEW:
+            found.append((operation.due_at, f"{operation.step} due"))
+        if operation.unresolved and self._negative and self._negative.earliest:
+            found.append((self._negative.earliest, "earliest a negative may count"))
+        if operation.unresolved and begun and begun.key_valid_seconds and self._attempts:
+            found.append((self._attempts[0].started_at + begun.key_valid_seconds, "the provider key ends"))
+        return sorted(pair for pair in found if self._now < pair[0] < marks.LATEST)
+
+    # -- bands ---------------------------------------------------------------------------------------------------------
+
+    def _authorized(self) -> Iterator[RenderableType]:
+        operation, begun = self._history.operation, self._begun
+        at = f" at {safe(begun.destination)}" if begun and begun.destination else ""
+        asked = f"{moment(operation.created_at)} UTC by {safe(operation.actor)}, tenant {safe(operation.tenant)}"
+        facts: list[leaf.Fact] = [
+            ("asked", asked),
+            ("account", f"{safe(operation.account)}{at}"),
+            ("bound to", f"fingerprint {leaf.short(operation.fingerprint)}"),
+            ("payload", self._size()),
+            ("effect identity", leaf.short(operation.effect)),
+        ]
+        if begun:
+            facts += leaf.pinned(begun, at_hand=self._contract is not None)
+        yield leaf.facts(facts)
+
+    def _size(self) -> str:
+        frozen = frozen_payload(self._history)
+        if frozen is None:
+            return "erased"
+        return f"{len(frozen):,} bytes{'' if self._payload else ', shown with --payload'}"
+
+    def _frozen(self) -> Iterator[RenderableType]:
+        frozen = frozen_payload(self._history)
+        if frozen is None:
+            yield Text("erased", style=QUIET)
+            return
+        lines = json.dumps(json.loads(frozen), indent=2, ensure_ascii=False).splitlines()
+        yield Text("\n".join(safe(line) for line in lines[:PAYLOAD_LINES_MAX]))
+        if len(lines) > PAYLOAD_LINES_MAX:
+            yield Text(f"and {len(lines) - PAYLOAD_LINES_MAX} more lines; export --payload has all", style=QUIET)
+
+    def _attempted(self) -> Iterator[RenderableType]:
+        if not self._attempts:
+            yield Text("nothing", style=QUIET)
+        begun = [begun_of(event) for event in self._history.events if event.kind is EventKind.BEGUN]
+        for attempt, record in zip(self._attempts, begun, strict=True):
+            yield from leaf.tried(attempt, record, now=self._now)
+
+    def _observations(self) -> Text:
+        if self._history.operation.discrepancy is Discrepancy.OPEN:
+            return marked(marks.DISCREPANCIES[Discrepancy.OPEN], "disagrees")
+        count = sum(event.kind is EventKind.OBSERVED for event in self._history.events)
+        return Text(f"{count} on record", style=QUIET)
+
+    def _observed(self) -> Iterator[RenderableType]:
+        observed = [event for event in self._history.events if event.kind is EventKind.OBSERVED]
+        if not observed:
+            yield Text("nothing yet", style=QUIET)
+        for number, event in enumerate(observed, start=1):
+            yield from leaf.evidence(number, event, payload=self._payload)
+
+    def _unknown(self) -> Iterator[RenderableType]:
+        still = list(leaf.still_unknown(self._entry.outcome, self._attempts))
+        yield Text("\n".join(still)) if still else Text("nothing", style=QUIET)
+        if self._negative and self._history.operation.unresolved:
+            yield from leaf.conditions(self._negative, self._now)
+        yield Text("")
+        found = steps(self._history, self._contract, outcome=self._entry.outcome, now=self._now)
+        yield from (leaf.step(step) for step in sorted(found, key=lambda step: not step.allowed))
+
+    def _seal(self) -> Text:
+        if not self._violations:
+            return marked(marks.INTACT, "chain intact")
+        return marked(marks.BROKEN, f"{len(self._violations)} wrong")
+
+    def _events(self) -> Iterator[RenderableType]:
+        for violation in self._violations:
+            where = f"event {violation.seq}" if violation.seq else "the row"
+            yield Text(f"{where}: {violation.law.value}: {violation.problem}", style=marks.RED)
+        events = self._history.events
+        if len(events) > EVENTS_SHOWN:
+            yield Text(f"{len(events) - EVENTS_SHOWN} earlier; export has all", style=QUIET)
+        rows = Table.grid(padding=(0, 2, 0, 0))
+        for event in events[-EVENTS_SHOWN:]:
+            rows.add_row(
+                Text(str(event.seq), style=STRONG), Text(moment(event.at)[11:]), Text(leaf.happening(event)),
+                Text(event.hash.hex()[:8], style=QUIET),
+            )  # fmt: skip
+        yield rows

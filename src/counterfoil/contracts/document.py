@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,7 @@ class Document:
     def __init__(self, text: str, refuse: Refuse) -> None:
         self._refuse = refuse
         self._lines: dict[Tokens, int] = {(): 1}
-        self.values = self._plain(self._compose(text), (), DEPTH_MAX)
+        self.values = self._plain(self._compose(text), ())
 
     def line_of(self, at: Tokens) -> int:
         """The line where a key or item stands, or its nearest parent that is there."""
@@ -46,39 +46,45 @@ class Document:
     def _compose(self, text: str) -> yaml.Node:
         import yaml
 
+        reader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
-            for token in yaml.scan(text, Loader=yaml.SafeLoader):
-                if isinstance(token, yaml.AnchorToken | yaml.AliasToken):
-                    raise self._refuse(token.start_mark.line + 1, "anchors and aliases are not used here")
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            self._survey(yaml.parse(text, Loader=reader))
+            node = yaml.compose(text, Loader=reader)
         except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            problem = error.problem or error.context
-            raise self._refuse(mark.line + 1 if mark else 1, f"is not YAML: {problem}") from None
+            line = _line(error.problem_mark or error.context_mark)
+            raise self._refuse(line, f"is not YAML: {error.problem or error.context}") from None
         except yaml.YAMLError as error:
             raise self._refuse(1, f"is not YAML: {getattr(error, 'reason', 'unreadable')}") from None
-        except RecursionError:
-            raise self._refuse(1, f"is nested deeper than {DEPTH_MAX}") from None
         if node is None:
             raise self._refuse(1, "is empty")
         return node
 
-    def _plain(self, node: yaml.Node, at: Tokens, depth: int) -> object:
+    def _survey(self, events: Iterable[yaml.Event]) -> None:
+        """Refuse what could make a small file large or deep, before anything is built of it."""
         import yaml
 
-        if depth == 0:
-            raise self._refuse(node.start_mark.line + 1, f"is nested deeper than {DEPTH_MAX}")
+        depth = 0
+        for event in events:
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEPTH_MAX:
+                raise self._refuse(_line(event.start_mark), f"is nested deeper than {DEPTH_MAX}")
+            if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+                raise self._refuse(_line(event.start_mark), "anchors and aliases are not used here")
+
+    def _plain(self, node: yaml.Node, at: Tokens) -> object:
+        import yaml
+
         if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, at, depth)
+            return self._mapping(node, at)
         if isinstance(node, yaml.SequenceNode):
-            return [self._item(item, (*at, str(index)), depth) for index, item in enumerate(node.value)]
+            return [self._item(item, (*at, str(index))) for index, item in enumerate(node.value)]
         return self._scalar(node)
 
-    def _item(self, node: yaml.Node, at: Tokens, depth: int) -> object:
+    def _item(self, node: yaml.Node, at: Tokens) -> object:
         self._lines[at] = node.start_mark.line + 1
-        return self._plain(node, at, depth - 1)
+        return self._plain(node, at)
 
-    def _mapping(self, node: yaml.MappingNode, at: Tokens, depth: int) -> dict[str, object]:
+    def _mapping(self, node: yaml.MappingNode, at: Tokens) -> dict[str, object]:
         made: dict[str, object] = {}
         for key_node, value_node in node.value:
             key, line = key_node.value, key_node.start_mark.line + 1
@@ -87,7 +93,7 @@ class Document:
             if key in made:
                 raise self._refuse(line, f"key {key!r} stands twice (first in line {self._lines[*at, key]})")
             self._lines[*at, key] = line
-            made[key] = self._plain(value_node, (*at, key), depth - 1)
+            made[key] = self._plain(value_node, (*at, key))
         return made
 
     def _scalar(self, node: yaml.Node) -> object:
@@ -104,6 +110,11 @@ class Document:
         if kind == "float" and _FLOAT.fullmatch(text):
             return float(text)
         raise self._refuse(node.start_mark.line + 1, f"a value reads as {kind}; put it in quotes or write it plainly")
+
+
+def _line(mark: object) -> int:
+    """The line of either reader's mark, from 1."""
+    return int(getattr(mark, "line", 0)) + 1
 
 
 def read_text(path: Path, refuse: Refuse) -> str:

@@ -194,8 +194,9 @@ def _controlled(look: Look, answers: tuple[Answer, ...], sought: Sought) -> tupl
     names = named(look, sought)
     controls = _controls(look, sought)
     pages = {"main": _page(look, answers[0])}
-    for role, answer in zip([r for r, template in controls.items() if template], answers[1:], strict=False):
-        pages[role] = _page(look, answer)
+    own = [role for role, template in controls.items() if template]
+    if len(own) == len(answers) - 1:  # otherwise nobody can say whose answer is whose
+        pages |= {role: _page(look, answer) for role, answer in zip(own, answers[1:], strict=True)}
     positive_page = pages["main"] if look.controls.positive == "inline" else pages.get("positive")
     negative_page = pages["main"] if look.controls.negative == "inline" else pages.get("negative")
     positive = positive_page is not None and any(

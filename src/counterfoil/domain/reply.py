@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from counterfoil.domain import body
 from counterfoil.domain.answer import Replied
+from counterfoil.domain.canonical import NotCanonical, canonical
 from counterfoil.domain.payload import RESULT_BYTES_MAX
 from counterfoil.domain.pointer import MISSING
 
@@ -56,4 +57,7 @@ def result_of(pointers: dict[str, str], document: object) -> object:
     if pointers:
         found = {name: body.at(document, where) for name, where in pointers.items()}
         picked = {name: None if value is MISSING else value for name, value in found.items()}
-    return picked if len(body.encode(picked)) <= RESULT_BYTES_MAX else None
+    try:
+        return picked if len(canonical(picked)) <= RESULT_BYTES_MAX else None
+    except NotCanonical:
+        return None

@@ -6,8 +6,7 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
-
-import msgspec
+from typing import TypedDict, Unpack
 
 from counterfoil.domain.answer import Answer, Silent
 from counterfoil.domain.contract import Contract
@@ -23,16 +22,13 @@ Secrets = Mapping[str, Callable[[], str]]
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 
-class Way(msgspec.Struct, frozen=True, kw_only=True):
+class Transport(TypedDict, total=False):
     """How the network is crossed; the environment is never asked."""
 
-    proxy: str | None = None
-    proxy_headers: tuple[tuple[str, str], ...] = ()
-    verify: bool | str = True
-    limits: wire.Limits = wire.LIMITS
-
-    def __repr__(self) -> str:
-        return "Way()"
+    proxy: str | None
+    proxy_headers: tuple[tuple[str, str], ...]
+    verify: bool | str
+    limits: wire.Limits
 
 
 class HttpProvider:
@@ -43,7 +39,7 @@ class HttpProvider:
         base_url: below which the contract's paths stand; no query, no userinfo.
         account: the account that the secrets open.
         secrets: one for each of the contract's secret pointers.
-        way: proxy, trusted certificates and limits.
+        transport: proxy, trusted certificates and limits.
 
     Raises:
         BadValue: the URL could not be sent as it is written, or the contract describes no request.
@@ -51,14 +47,21 @@ class HttpProvider:
     """
 
     def __init__(
-        self, contract: Contract, *, base_url: str, account: str, secrets: Secrets | None = None, way: Way | None = None
+        self,
+        contract: Contract,
+        *,
+        base_url: str,
+        account: str,
+        secrets: Secrets | None = None,
+        **transport: Unpack[Transport],
     ) -> None:
         if contract.request is None:
             raise BadValue("contract", contract.id, wanted="one that describes a request")
         self._contract, self._request = contract, contract.request
         self._base_url, self._account = _checked(base_url), account
         self._secrets = dict(secrets or {})
-        self._way = way or Way()
+        self._proxy, self._proxy_headers = transport.get("proxy"), transport.get("proxy_headers", ())
+        self._verify, self._limits = transport.get("verify", True), transport.get("limits", wire.LIMITS)
         self._trust: ssl.SSLContext | None = None
         for pointer in self._secrets:
             if pointer not in contract.secrets:
@@ -133,7 +136,7 @@ class HttpProvider:
 
     def _exchange(self, request: wire.WireRequest, seconds: float, flight: wire.Flight) -> Answer:
         return wire.exchange(
-            request, deadline_seconds=seconds, limits=self._way.limits, flight=flight, trust=self._trusted()
+            request, deadline_seconds=seconds, limits=self._limits, flight=flight, trust=self._trusted()
         )
 
     def _names(self, order: provider.SendOrder) -> Names:
@@ -154,9 +157,9 @@ class HttpProvider:
             url=self._base_url + made.target,
             headers=(*made.headers, *secret),
             body=made.body,
-            proxy=self._way.proxy,
-            proxy_headers=self._way.proxy_headers,
-            verify=self._way.verify,
+            proxy=self._proxy,
+            proxy_headers=self._proxy_headers,
+            verify=self._verify,
             # A server may echo the token without its scheme.
             secrets=tuple({part for _, value in secret for part in (value, value.rpartition(" ")[2])}),
         )
@@ -179,7 +182,7 @@ class HttpProvider:
     def _trusted(self) -> ssl.SSLContext | None:
         if self._trust is None and self._base_url.startswith("https:"):
             try:
-                self._trust = wire.trusted(self._way.verify)
+                self._trust = wire.trusted(self._verify)
             except (OSError, ValueError):
                 return None  # the exchange meets the same and says that nothing left
         return self._trust

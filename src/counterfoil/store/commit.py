@@ -2,8 +2,9 @@
 
 Leadership is a plain lock held by `with`, so an exception raised anywhere in the leader, Ctrl+C included, releases
 it. A command leaves the queue only when its answer is known: whoever leads next finds everything that is undecided.
-Each follower that is woken and finds its answer ready releases at once, which wakes the next. A lone caller takes a
-free lock, commits and returns: no thread, no wait.
+Followers sleep each on a lock of their own. The leader wakes the first whose answer stands, each of them the next, and
+the last names the next leader: by then the others have queued again, so batches are large. All of that is only haste.
+A follower that nobody wakes looks for itself. A lone caller takes a free lock, commits and returns: no thread, no wait.
 """
 
 from __future__ import annotations
@@ -25,10 +26,14 @@ BATCH_MAX = 512
 """Commands in one transaction: bounds how long the last of them waits for its fsync."""
 
 
+PATIENCE_SECONDS = 0.05
+"""How long a follower sleeps before it looks for itself: far above a commit, far below a person's notice."""
+
+
 class Job(Generic[C, R]):
     """One command on its way to the disk, and then its answer."""
 
-    __slots__ = ("command", "decided", "done", "error", "future", "loop", "reply")
+    __slots__ = ("command", "decided", "done", "error", "future", "loop", "next", "reply", "wait")
 
     def __init__(self, command: C) -> None:
         self.command = command
@@ -40,6 +45,10 @@ class Job(Generic[C, R]):
         """It has left the queue."""
         self.loop: asyncio.AbstractEventLoop | None = None
         self.future: asyncio.Future[None] | None = None
+        self.wait: threading.Lock | None = None
+        """Held while its caller waits; released to say: your answer stands, or: lead."""
+        self.next: Job[C, R] | None = None
+        """Whom to wake once awake."""
 
     def succeed(self, reply: R) -> None:
         """Answer with what is durable now."""
@@ -80,6 +89,8 @@ class GroupCommit(Generic[C, R]):
         self._wake: SimpleQueue[bool] = SimpleQueue()
         """Of that thread alone: True, there is something to commit; False, it is to end."""
         self._owed = False
+        self._busy = False
+        """A batch is being written, or its followers are being woken: a hint to queue and sleep, no more."""
 
     def submit(self, command: C) -> R:
         """Make one command durable; return its reply or raise its error.
@@ -89,17 +100,50 @@ class GroupCommit(Generic[C, R]):
         """
         job: Job[C, R] = Job(command)
         try:
-            self._queue.append(job)
-            with self.lead:
-                if not job.done:
-                    self._commit()
+            if self._busy or self._queue:
+                self._follow(job)
+            else:
+                self._queue.append(job)
+            if not job.done:
+                with self.lead:
+                    if not job.done:
+                        self._commit()
+                self._pass_on(job)
         except BaseException:
             # Its followers too: none of them is to wait for a leader that is on its way out.
             self._finish(list(self._queue))
+            self._pass_on(job)
             raise
         if not job.done:  # more than a batch was queued before it
             self._finish([job])
         return job.answer()
+
+    def _follow(self, job: Job[C, R]) -> None:
+        """Queue behind a leader and sleep until the answer stands, or until it is this caller's turn to lead."""
+        job.wait = wait = threading.Lock()
+        wait.acquire()
+        self._queue.append(job)
+        # The patience is for a chain that an interruption broke: whoever wakes by it looks for itself.
+        wait.acquire(timeout=PATIENCE_SECONDS)
+        if job.done:
+            self._pass_on(job)
+
+    def _pass_on(self, job: Job[C, R]) -> None:
+        """Wake the next of those whose answer stands; the last of them, or a leader without any, names a leader."""
+        following = job.next
+        if following is not None:
+            _release(following)
+            return
+        self._busy = False
+        try:
+            head = self._queue[0]
+        except IndexError:
+            return
+        if head.loop is not None:
+            self._wake_thread()
+        else:
+            self._busy = True
+            _release(head)
 
     def _finish(self, jobs: list[Job[C, R]]) -> None:
         """Lead until these are answered, whatever else interrupts: one interruption is raised already."""
@@ -166,9 +210,10 @@ class GroupCommit(Generic[C, R]):
     def _commit(self) -> None:
         """Write and answer one batch; the lock is held."""
         queue = self._queue
+        self._busy = True
         if len(queue) == 1:
             job = queue[0]
-            if job.loop is None and not job.decided:  # a lone blocking caller: the ordinary case
+            if job.loop is None and job.wait is None and not job.decided:  # a lone blocking caller: the ordinary case
                 self._write([job])
                 job.done = True
                 queue.popleft()
@@ -186,17 +231,34 @@ class GroupCommit(Generic[C, R]):
         queue = self._queue
         loops: dict[asyncio.AbstractEventLoop, list[Job[C, R]]] = {}
         decided = 0
+        last: Job[C, R] | None = None
+        first: Job[C, R] | None = None
         for job in list(queue):
             if not job.decided:
                 break
             decided += 1
             if job.loop is not None:
                 loops.setdefault(job.loop, []).append(job)
+            elif job.wait is not None:
+                if last is None:
+                    first = job
+                else:
+                    last.next = job
+                last = job
         for loop, jobs in loops.items():
             _tell(loop, jobs)
         for _ in range(decided):
             queue[0].done = True
             queue.popleft()
+        if first is not None:
+            _release(first)
+
+
+def _release(job: Job[C, R]) -> None:
+    """Wake a follower; one that was woken already, as leader and as answered, sleeps no more."""
+    if job.wait is not None:
+        with contextlib.suppress(RuntimeError):
+            job.wait.release()
 
 
 def _tell(loop: asyncio.AbstractEventLoop, jobs: list[Job[C, R]]) -> None:

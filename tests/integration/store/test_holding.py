@@ -197,7 +197,6 @@ class Model:
         return self.dice.choice(list(self.claims.values()))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_no_effect_is_claimed_while_anything_of_it_is_unresolved(store, seed):
     """Whatever comes in whatever order: the store claims and holds exactly as the plainest model does."""

@@ -301,8 +301,11 @@ def test_r65_a_tunnel_carries_the_request_unseen():
 
 
 def test_a_forwarding_proxy_gets_the_whole_address():
-    """A plain request goes to the proxy in absolute form, and its reply is the reply."""
+    """A plain request goes to the proxy in absolute form, with what is meant for it, and its reply is the reply."""
     with Server(answering(CREATED)) as proxy:
-        answer = exchange(request_to("http://localhost/effects", proxy=proxy.url("")), deadline_seconds=PATIENT)
+        secret = (("proxy-authorization", "Basic cHJveHk6cHc="),)
+        request = request_to("http://localhost/effects", proxy=proxy.url(""), proxy_headers=secret)
+        answer = exchange(request, deadline_seconds=PATIENT)
     assert answer.status == 201
+    assert proxy.requests[0].headers["proxy-authorization"] == secret[0][1]
     assert proxy.requests[0].target == "http://localhost/effects"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 
 import pytest
@@ -206,10 +207,11 @@ def test_nothing_leaves_after_the_deadline():
 def test_the_kernel_is_told_the_deadline(monkeypatch):
     """Unacknowledged bytes are not repeated beyond the deadline, and small writes are not held back."""
     told: list[tuple[int, int]] = []
-    real = socket.socket.setsockopt
+    real, ours = socket.socket.setsockopt, threading.get_ident()
 
     def setsockopt(sock, level, option, value):
-        told.append((option, value))
+        if level == socket.IPPROTO_TCP and threading.get_ident() == ours:
+            told.append((option, value))
         return real(sock, level, option, value)
 
     monkeypatch.setattr(socket.socket, "setsockopt", setsockopt)
