@@ -175,7 +175,14 @@ class Shop(Commands):
 
     def sends(self):
         """How many writes really arrived, from the disk."""
-        return sum(entry["act"] == "send" for entry in read(self.folder / "truth" / WIRE))
+        return self._arrived("send")
+
+    def looks(self):
+        """How many reads really arrived, from the disk."""
+        return self._arrived("look")
+
+    def _arrived(self, act):
+        return sum(entry["act"] == act for entry in read(self.folder / "truth" / WIRE))
 
 
 @pytest.fixture

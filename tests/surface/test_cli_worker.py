@@ -66,15 +66,15 @@ def test_two_workers_on_one_store(shop):
     shop.intents(8)
     assert shop("run", "lab.jsonl", "--wait", "0.001").code == 1
     both = [shop.start("worker", "--actions", "lab.yaml", "--interval", "0.05", "--json") for _ in range(2)]
-    while shop("list", "--json", "--unresolved").lines or False:
-        pass
+    while shop("list", "--json", "--unresolved").out:
+        assert [process.poll() for process in both] == [None, None]
     for process in both:
         process.send_signal(signal.SIGINT)
     steps = [json.loads(line) for process in both for line in process.communicate(timeout=30)[0].splitlines()]
     assert [process.returncode for process in both] == [130, 130]
-    settled = [step["operation"] for step in steps if step["lifecycle"] == "succeeded"]
-    assert len(settled) == len(set(settled)) == 8
-    assert shop.sends() == 8
+    settled = [step["id"] for step in steps if step["lifecycle"] == "succeeded"]
+    assert len(set(settled)) == 8
+    assert shop.sends() == shop.looks() == 8
 
 
 def test_a_worker_needs_to_know_its_actions(commands):

@@ -170,6 +170,14 @@ def test_the_first_rule_that_matches_wins():
     assert judged(replied(200, b"text"), contract).finding is Finding.ACCEPTED
 
 
+@pytest.mark.parametrize("content", [b"", b"<html>", b'{"a":1,"a":1}'])
+def test_a_rule_that_asks_for_json_takes_nothing_else(content):
+    """A 2xx whose body is no JSON is not the documented success, whatever its status."""
+    contract = rules({"status": ("200",), "content": "json", "finding": "succeeded"})
+    assert judged(replied(200, content), contract).finding is Finding.UNKNOWN
+    assert judged(replied(200, b"null"), contract).finding is Finding.SUCCEEDED
+
+
 def test_a_result_over_the_limit_is_not_kept():
     """More than a replay may return leaves the finding alone and the result empty."""
     contract = rules({"status": ("200",), "finding": "succeeded"})

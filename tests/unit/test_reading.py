@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import msgspec
@@ -225,6 +226,23 @@ def test_the_positive_control_is_an_item_of_our_account():
     """A known item of another account does not show that ours would be seen."""
     assert not reading(page(item(), CONTROL | {"account": "b"})).positive_control
     assert not reading(page(item(), CONTROL), changed(controls={"positive": "none"})).positive_control
+
+
+def test_an_unnamed_control_is_not_found_in_an_unnamed_item():
+    """Without a known item there is no positive control, not even where an item has an empty reference."""
+    unknown = changed(controls={"known": ""})
+    assert not reading(page(item(), item(id="x", reference="", payload={})), unknown).positive_control
+
+
+@pytest.mark.parametrize("look", [LOOK, CALENDAR_LOOK, changed(items="", complete=True)], ids=["list", "text", "item"])
+def test_every_answer_is_read(look):
+    """Total: whatever a provider answers is read, and found only when it is ours."""
+    bodies = [b"", b"null", b"[]", b"\xff", b'{"items":[1,null,{}],"complete":true}', b'{"reference":{"a":1}}']
+    sought = CALENDAR if look is CALENDAR_LOOK else SOUGHT
+    for status, content, complete in itertools.product((100, 200, 404, 500), bodies, (True, False)):
+        answer = Replied(status=status, body=content, complete=complete)
+        for answers in ((answer,), (answer, answer), (answer, answer, answer)):
+            assert read(look, answers, sought).kind is not ReadingKind.FOUND
 
 
 def test_a_deployment_names_its_own_control():

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.box import Box
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -19,12 +20,13 @@ from counterfoil.cli.terminal import clipped, safe
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.event import Begun, Decided, Event, EventKind, Noted, begun_of, evidence_of
 from counterfoil.domain.evidence import Evidence
-from counterfoil.domain.result import kept
-from counterfoil.domain.words import Coverage, Finding, Outcome
+from counterfoil.domain.words import Coverage, Discrepancy, Finding, Outcome
+from counterfoil.runtime.export import body_of
 
 STUB_COLUMNS = 18
 BANDS_COLUMNS = 90
 """From here on the stub stands beside the leaf; below, above it."""
+INSET = 2
 TEXT_COLUMNS = 400
 """Of one text from outside; the JSON has all of it."""
 PERFORATED = Box("    \n  ┊ \n    \n  ┊ \n    \n    \n  ┊ \n    \n")
@@ -67,21 +69,29 @@ def band(title: str, mark: Text, leaf: Sequence[RenderableType], width: int) -> 
         inside.add_column(overflow="fold")
         inside.add_row("", Group(*leaf))
         return Group(Text.assemble((title, STRONG), "  ", mark), inside)
-    sheet = Table(box=PERFORATED, show_header=False, show_edge=False, padding=(0, 1), width=width)
+    sheet = Table(
+        box=PERFORATED,
+        show_header=False,
+        show_edge=False,
+        padding=(0, 1),
+        pad_edge=False,
+        border_style=QUIET,
+        width=width,
+    )
     sheet.add_column(width=STUB_COLUMNS)
     sheet.add_column(overflow="fold", ratio=1)
     sheet.add_row(Group(Text(title, style=STRONG), mark), Group(*leaf))
     return sheet
 
 
-def facts(pairs: Iterable[Fact]) -> RenderableType:
-    """Set names beside their values."""
+def facts(pairs: Iterable[Fact], *, inset: int = 0) -> RenderableType:
+    """Set names beside their values, a little further in where they belong to a line above."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style=QUIET, no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in pairs:
         table.add_row(name, Text(value) if isinstance(value, str) else value)
-    return table
+    return Padding(table, (0, 0, 0, inset))
 
 
 def columns(pairs: Sequence[tuple[str, Text]], *, across: int) -> RenderableType:
@@ -144,7 +154,8 @@ def tried(attempt: Attempt, begun: Begun, *, now: float) -> Iterator[RenderableT
     )  # fmt: skip
     basis = f"{begun.basis}: {'; '.join(begun.because)}" if begun.basis else "the first"
     yield facts(
-        [("basis", basis), ("send deadline", f"{moment(attempt.deadline)} UTC"), ("ended", _ended(attempt, now))]
+        [("basis", basis), ("send deadline", f"{moment(attempt.deadline)} UTC"), ("ended", _ended(attempt, now))],
+        inset=INSET,
     )
 
 
@@ -171,7 +182,7 @@ def evidence(number: int, event: Event, *, payload: bool) -> Iterator[Renderable
     yield Text.assemble(
         (f"e{number} ", STRONG), word(said.source), "  ", heard(said), (f"  {moment(event.at, fine=True)[11:]}", QUIET)
     )
-    body = kept(event)
+    body = body_of(event)
     pairs: list[Fact] = [("says", _says(said))]
     pairs.append(("by", f"{safe(said.rule) or 'the house'}{f', {safe(said.reason)}' if said.reason else ''}"))
     named = [safe(part) for part in (said.effect, said.external_id) if part]
@@ -181,7 +192,7 @@ def evidence(number: int, event: Event, *, payload: bool) -> Iterator[Renderable
         pairs.append(("facts", Text("erased", style=QUIET)))
     if payload and body.get("result") is not None:
         pairs.append(("returns", _plain(body["result"])))
-    yield facts(pairs)
+    yield facts(pairs, inset=INSET)
 
 
 def _says(said: Evidence) -> Text:
@@ -220,28 +231,31 @@ def conditions(found: Negative, now: float) -> Iterator[RenderableType]:
     met = found.met
     yield Text(f"Absence: {len(met)} of {len(CONDITIONS)} conditions met", style=STRONG)
     for missing in found.missing:
-        yield marked(marks.MISSING, safe(missing))
+        yield _hung(Text(marks.MISSING.glyph, style=AMBER), Text(f"missing: {safe(missing)}", style=AMBER))
     if met:
-        yield Text.assemble(marked(marks.MET, "met: "), ("; ".join(met), QUIET))
+        yield _hung(Text(marks.MET.glyph, style=marks.SUCCEEDED), Text(f"met: {'; '.join(met)}", style=QUIET))
     if found.earliest is None:
         yield Text("A negative never counts, as things are.")
         return
-    left = f", in {duration(found.earliest - now)}" if found.earliest > now else ", which has passed: look again"
+    left = f", in {duration(found.earliest - now)}" if found.earliest > now else ", which has passed"
     yield Text(f"Earliest a negative may count: {moment(found.earliest)} UTC{left}", style=STRONG)
 
 
 def step(found: Step) -> RenderableType:
     """One step: what it is, and the rule that allows or blocks it."""
+    mark, said = (marks.GO, "permitted") if found.allowed else (marks.BLOCKED, "blocked")
+    name = Text.assemble((found.name, STRONG if found.allowed else ""), (f"  {said}", QUIET))
+    lines = [name, Text(found.because, style=QUIET)]
+    lines += [Text(found.command)] if found.allowed and found.command else []
+    return _hung(Text(mark.glyph, style=mark.style), Text("\n").join(lines))
+
+
+def _hung(glyph: Text, text: Text) -> RenderableType:
+    """A glyph, and its text indented beside it."""
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    mark = marks.GO if found.allowed else marks.BLOCKED
-    name = Text(found.name, style=STRONG if found.allowed else "")
-    head = name if found.allowed else Text.assemble(name, ("  blocked", QUIET))
-    detail = Text(f"{found.because}", style=QUIET)
-    table.add_row(Text(mark.glyph, style=mark.style), Text("\n").join([head, detail]))
-    if found.allowed and found.command:
-        table.add_row("", Text(found.command))
+    table.add_row(glyph, text)
     return table
 
 
@@ -268,8 +282,10 @@ def happening(event: Event) -> str:
             return clipped(msgspec.json.decode(event.record, type=Noted).note, TEXT_COLUMNS)
 
 
-def still_unknown(outcome: Outcome, attempts: Sequence[Attempt]) -> Iterator[str]:
+def still_unknown(outcome: Outcome, discrepancy: Discrepancy, attempts: Sequence[Attempt]) -> Iterator[str]:
     """What nobody can say yet, in fixed sentences."""
+    if discrepancy is Discrepancy.OPEN:
+        yield "Which of the evidence that disagrees is right."
     if any(a.open for a in attempts):
         which = ", ".join(str(a.number) for a in attempts if a.open)
         yield f"Whether attempt {which} took effect." if len(attempts) > 1 else "Whether the effect took place."

@@ -16,6 +16,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Lifecycle, Outcome, Permission, Source
+from counterfoil.runtime.export import LATEST
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -26,10 +27,6 @@ VIOLET, SOLID = "#8a63d2", "bold #ffffff on #5b2bb0"
 AMBER, RED = "#a66f00", "#d03b3b"
 QUIET = "#767676"
 STRONG = "bold"
-
-
-LATEST = 253_402_300_800
-"""The year 10000, in seconds since the epoch: whatever is later is no time."""
 
 
 class Mark(NamedTuple):
@@ -88,13 +85,13 @@ _TABLES: Mapping[type[StrEnum], Mapping[Any, Mark]] = {
 SAME, DIFFERS, NOT_REPORTED = Mark("=", SUCCEEDED), Mark("≠", AMBER), Mark("·", QUIET)
 MET, MISSING = Mark("☑", SUCCEEDED), Mark("☐", AMBER)
 GO, BLOCKED = Mark("→", STRONG), Mark("⊘", QUIET)
-INTACT, BROKEN = Mark("⊶", QUIET), Mark("✗", f"bold {RED}")
+INTACT, BROKEN = Mark("≡", QUIET), Mark("✗", f"bold {RED}")
 
 _ACTING = {Lifecycle.SUBMITTED: Mark("⇸")}
 _WAITING = Mark("≠", f"bold {AMBER}")
 
 ASCII = str.maketrans(
-    "◌◉✓☒⬖⊙⊛⊖⊝⊗⇢⇸⇄⊔⊟⊡·≠⊸←⇠⌕↯✎☑☐→⊘⊶✗┄─━█┊┴…",
+    "◌◉✓☒⬖⊙⊛⊖⊝⊗⇢⇸⇄⊔⊟⊡·≠⊸←⇠⌕↯✎☑☐→⊘≡✗┄─━█┊┴…",
     ".o+x?(@--x>>>u=o.!~<<?<*+!>x=X.-=#:+~",
 )
 """What each glyph of ours becomes where the terminal's encoding has no room for it; the words stay."""
@@ -120,7 +117,8 @@ def mark_of(value: StrEnum) -> Mark:
 def marked(mark: Mark, word: str) -> Text:
     """Set a mark: glyph and word together; a solid ground reaches one cell beyond both."""
     solid = mark.style == SOLID
-    return Text(f" {mark.glyph} {word} " if solid else f"{mark.glyph} {word}", style=mark.style)
+    # A span, not the text's own style: that would colour the padding of a table's cell too.
+    return Text.assemble((f" {mark.glyph} {word} " if solid else f"{mark.glyph} {word}", mark.style))
 
 
 def word(value: StrEnum) -> Text:
@@ -152,7 +150,7 @@ def moment(at: float, *, fine: bool = False) -> str:
 def duration(seconds: float) -> str:
     """A duration for people in its two largest units, down to milliseconds."""
     if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
+        return f"{seconds * 1000:.1f} ms" if seconds < 0.01 else f"{seconds * 1000:.0f} ms"  # noqa: PLR2004
     if seconds < 10:  # noqa: PLR2004 - one decimal says more than "9 s" here, and less from here on
         return f"{seconds:.1f} s"
     left = round(seconds)

@@ -14,7 +14,7 @@ def as_json(receipt: Receipt) -> dict[str, object]:
     """Everything a script asks of one receipt, in the words of its columns."""
     operation = receipt.operation
     return {
-        "operation": receipt.id,
+        "id": receipt.id,
         "action": operation.action,
         "account": operation.account,
         "key": operation.key,
@@ -55,7 +55,7 @@ def as_line(receipt: Receipt) -> str:
 def error_as_json(operation: str, error: Exception) -> dict[str, object]:
     """A step that could not be taken."""
     code = error.code if isinstance(error, CounterfoilError) else CounterfoilError.code
-    return {"operation": operation or None, "error": {"code": code, "message": str(error)}}
+    return {"id": operation or None, "error": {"code": code, "message": str(error)}}
 
 
 def error_as_line(operation: str, error: Exception) -> str:

@@ -23,6 +23,8 @@ from counterfoil.domain.event import EventKind, History, attempts_of, begun_of, 
 from counterfoil.domain.payload import frozen_payload
 from counterfoil.domain.schedule import REVIEW
 from counterfoil.domain.words import Discrepancy, Dispatch, Outcome
+from counterfoil.runtime.export import LATEST
+from counterfoil.runtime.export import read as read_json
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 WIDTH_MAX = 120
 EVENTS_SHOWN = 12
 PAYLOAD_LINES_MAX = 200
-DISAGREES = "Evidence contradicts evidence; nothing was overwritten."
+DISAGREES = "Evidence contradicts evidence; nothing was overwritten, and it stays open until a person settles it."
 ENDS = "Ends only by evidence of the effect, by proven absence, or by a person's finding. No timer ends it."
 
 _SAID = {
@@ -92,7 +94,7 @@ class Sheet:
         statement.add_row(word(outcome), Text(self._said(), style=STRONG))
         if operation.discrepancy is Discrepancy.OPEN:
             statement.add_row("", Text(DISAGREES, style=AMBER))
-        if operation.unresolved:
+        elif operation.unresolved:
             statement.add_row("", Text(ENDS, style=QUIET))
         yield statement
         yield Text("")
@@ -133,7 +135,7 @@ class Sheet:
 
     def _timeline(self, width: int) -> Iterator[RenderableType]:
         yield Text.assemble(("What happened, in order", STRONG), ("   not to scale", QUIET))
-        if not all(0 <= event.at < marks.LATEST for event in self._history.events):
+        if not all(0 <= event.at < LATEST for event in self._history.events):
             yield Text("the times on record cannot be drawn", style=AMBER)
             return
         yield from draw(story(self._history, outcome=self._entry.outcome, now=self._now), width)
@@ -151,7 +153,7 @@ class Sheet:
             found.append((self._negative.earliest, "earliest a negative may count"))
         if operation.unresolved and begun and begun.key_valid_seconds and self._attempts:
             found.append((self._attempts[0].started_at + begun.key_valid_seconds, "the provider key ends"))
-        return sorted(pair for pair in found if self._now < pair[0] < marks.LATEST)
+        return sorted(pair for pair in found if self._now < pair[0] < LATEST)
 
     # -- bands ---------------------------------------------------------------------------------------------------------
 
@@ -181,7 +183,7 @@ class Sheet:
         if frozen is None:
             yield Text("erased", style=QUIET)
             return
-        lines = json.dumps(json.loads(frozen), indent=2, ensure_ascii=False).splitlines()
+        lines = json.dumps(read_json(frozen), indent=2, ensure_ascii=False).splitlines()
         yield Text("\n".join(safe(line) for line in lines[:PAYLOAD_LINES_MAX]))
         if len(lines) > PAYLOAD_LINES_MAX:
             yield Text(f"and {len(lines) - PAYLOAD_LINES_MAX} more lines; export --payload has all", style=QUIET)
@@ -191,6 +193,8 @@ class Sheet:
             yield Text("nothing", style=QUIET)
         begun = [begun_of(event) for event in self._history.events if event.kind is EventKind.BEGUN]
         for attempt, record in zip(self._attempts, begun, strict=True):
+            if attempt.number > 1:
+                yield Text("")
             yield from leaf.tried(attempt, record, now=self._now)
 
     def _observations(self) -> Text:
@@ -204,10 +208,12 @@ class Sheet:
         if not observed:
             yield Text("nothing yet", style=QUIET)
         for number, event in enumerate(observed, start=1):
+            if number > 1:
+                yield Text("")
             yield from leaf.evidence(number, event, payload=self._payload)
 
     def _unknown(self) -> Iterator[RenderableType]:
-        still = list(leaf.still_unknown(self._entry.outcome, self._attempts))
+        still = list(leaf.still_unknown(self._entry.outcome, self._history.operation.discrepancy, self._attempts))
         yield Text("\n".join(still)) if still else Text("nothing", style=QUIET)
         if self._negative and self._history.operation.unresolved:
             yield from leaf.conditions(self._negative, self._now)

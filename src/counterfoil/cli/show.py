@@ -1,4 +1,4 @@
-"""`counterfoil show ID`: the receipt. What was authorized, attempted, observed, remains unknown, and may be done next."""
+"""`counterfoil show ID`: the receipt: what was authorized, attempted, observed, is unknown, and may be done next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be done next with one operation, and what may not: a blocked step is information, with the rule that blocks it.
+"""What may be done next with one operation, and what may not: a blocked step is information, with the rule for it.
 
 Judged by the same rules that carry a step out; showing it decides nothing.
 """
@@ -13,9 +13,9 @@ from counterfoil.domain import absence
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import Contract, digest
 from counterfoil.domain.event import Begun, EventKind, History, attempts_of, evidence_of, first_begun
-from counterfoil.domain.result import kept
 from counterfoil.domain.retry import Situation, decide_retry
 from counterfoil.domain.words import Basis, Dispatch, Outcome, Source
+from counterfoil.runtime.export import body_of
 
 CONDITIONS = (
     (absence.NOT_AUTHORITATIVE, "the look is authoritative"),
@@ -29,7 +29,7 @@ CONDITIONS = (
     (absence.NOT_QUIESCED, "every earlier attempt is quiesced"),
     (absence.TOO_EARLY, "it was made late enough"),
 )
-"""What "not found" has to fulfil before it is evidence, as the calculator names it when it fails, and as it reads met."""
+"""What "not found" has to fulfil before it is evidence: as the calculator names its failing, and as it reads met."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,8 @@ class Negative(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def met(self) -> tuple[str, ...]:
         """The conditions that held."""
-        return tuple(said for failing, said in CONDITIONS if failing not in self.missing)
+        missing = {*self.missing} | ({absence.TOO_EARLY} if self.earliest is None else set())
+        return tuple(said for failing, said in CONDITIONS if failing not in missing)
 
 
 def contract_at_hand(history: History) -> Contract | None:
@@ -74,7 +75,7 @@ def negative(history: History) -> Negative | None:
     """The conditions that were missing when a look last found nothing; None where no look did."""
     for event in reversed(history.events):
         if event.kind is EventKind.OBSERVED and evidence_of(event).source is Source.LOOK:
-            facts = kept(event).get("facts") or {}
+            facts = body_of(event).get("facts") or {}
             if "missing" not in facts:
                 return None
             return Negative(
@@ -105,7 +106,21 @@ def steps(history: History, contract: Contract | None, *, outcome: Outcome, now:
         said = "the contract the receipt pins is not at hand here; the command judges it"
         found.append(Step(name="send again", allowed=False, because=said))
         return found
-    return found + list(_again(history, contract, attempts, now))
+    return found + _gathered(list(_again(history, contract, attempts, now)))
+
+
+def _gathered(found: list[Step]) -> list[Step]:
+    """One rule that blocks several bases is said once."""
+    blocked: dict[str, list[Step]] = {}
+    for step in found:
+        if not step.allowed:
+            blocked.setdefault(step.because, []).append(step)
+    kept = [msgspec.structs.replace(step, name=f"send again, {step.name}") for step in found if step.allowed]
+    for because, alike in blocked.items():
+        which = ", ".join(step.name for step in alike)
+        name = "on any basis" if len(alike) == len(Basis) else which
+        kept.append(Step(name=f"send again, {name}", allowed=False, because=because))
+    return kept
 
 
 def _happened(outcome: Outcome) -> bool:
@@ -149,7 +164,7 @@ def _again(history: History, contract: Contract, attempts: tuple[Attempt, ...], 
     )  # fmt: skip
     for basis in Basis:
         decision = decide_retry(situation, automatic=False, basis=basis)
-        name, because = f"send again, {basis.value}", "; ".join(decision.because)
+        name, because = basis.value, "; ".join(decision.because)
         if basis is Basis.OPERATOR_OVERRIDE and decision.allowed:
             yield Step(name=name, allowed=False, because="no override is decided")
         else:

@@ -23,7 +23,7 @@ PLOT_MAX = 96
 INSTANTS_PER_COLUMN = 5
 """Columns an instant needs at least; where there are more instants, neighbouring evidence shares a mark."""
 BREAK_FACTOR = 8
-"""A gap this many times longer than all shorter ones together is cut."""
+"""Gaps this many times longer than all shorter ones together are cut."""
 BREAK_COLUMNS_MIN = 7
 GAP_MAX = 40
 """Columns one gap is stretched to at most: two events do not need the whole width."""
@@ -72,13 +72,15 @@ class _Scale:
 
     def breaks(self) -> list[tuple[int, int, float]]:
         """The gaps that are cut: first column, columns and seconds."""
-        found = []
         lengths = self._lengths()
-        for index, length in enumerate(lengths):
-            shorter = sum(other for other in lengths if other < length)
-            if shorter and length > BREAK_FACTOR * shorter and self._gaps[index] >= BREAK_COLUMNS_MIN:
-                found.append((sum(self._gaps[:index]), self._gaps[index], length))
-        return found
+        ordered = sorted(lengths)
+        cuts = [i for i in range(1, len(ordered)) if ordered[i] > BREAK_FACTOR * sum(ordered[:i])]
+        long = ordered[cuts[-1]] if cuts else math.inf
+        return [
+            (sum(self._gaps[:index]), self._gaps[index], length)
+            for index, length in enumerate(lengths)
+            if length >= long and self._gaps[index] >= BREAK_COLUMNS_MIN
+        ]
 
     def _lengths(self) -> list[float]:
         return [b - a for a, b in zip(self.times, self.times[1:], strict=False)]

@@ -53,7 +53,7 @@ def _announce(ledger: Ledger, *, as_json: bool) -> None:
 
 
 class Sweeps:
-    """Sweeps a ledger and prints each step once.
+    """Sweeps a ledger and prints each change it makes or finds, once.
 
     Args:
         ledger: whose operations and actions.

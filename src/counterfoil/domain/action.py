@@ -46,6 +46,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     result: tuple[str, ...] = ()
     """Pointers into the result that a replay returns; empty: all of it."""
     floats_refused: bool = False
+    control: str = ""
+    """A reference that a look always finds here: the deployment's own positive control."""
     code: str = ""
     """Digest of the guarded function's own code."""
     longest_delivery: float | None = None

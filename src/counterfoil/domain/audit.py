@@ -42,6 +42,8 @@ class Law(StrEnum):
     """Every finding rests on a source that can establish it."""
     PROJECTION = "projection"
     """The columns are the fold of the events."""
+    FILE = "file"
+    """The file has its pages, indexes and guards; not a law of one operation."""
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):

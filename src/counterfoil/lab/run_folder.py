@@ -41,3 +41,16 @@ def run_folder(keep: Path | None) -> Iterator[Path]:
 def write_result(folder: Path, result: dict[str, Any]) -> None:
     """Leave what the laboratory itself reports beside the truth it was counted from."""
     (folder / RESULT).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def write_exports(folder: Path) -> None:
+    """Leave every receipt of a run's store as the document that `counterfoil export` writes."""
+    import counterfoil
+    from counterfoil.runtime.export import document, write
+
+    (folder / EXPORTS).mkdir()
+    with counterfoil.open(folder / STORE) as ledger:
+        for history in ledger.store.histories():
+            receipt = ledger.get(history.operation.id)
+            made = document(history, outcome=receipt.outcome)
+            write(folder / EXPORTS / f"{receipt.id}.json", made, store=folder / STORE)

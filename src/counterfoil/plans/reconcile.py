@@ -66,6 +66,7 @@ def _look(history: History, action: Action, draw: Draw, index: int, payload: byt
     names = Names(
         provider_key=begun.provider_key if begun else history.operation.id,
         external_id=next((a.external_id for a in attempts if a.external_id), ""),
+        control=action.control,
         negative=draw.negative,
     )
     sought = seek(action.contract, account=history.operation.account, payload=payload, names=names)

@@ -15,13 +15,15 @@ from counterfoil.domain.audit import audit
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import Begun, Event, EventKind, History, attempts_of, begun_of, evidence_of, first_begun
 from counterfoil.domain.lifecycle import lifecycle, permitted
-from counterfoil.domain.payload import frozen_payload
-from counterfoil.domain.result import kept
+from counterfoil.domain.payload import content, frozen_payload
 from counterfoil.domain.words import Finding, Outcome
 from counterfoil.runtime.spool import write_private
 
 SCHEMA = "counterfoil.receipt/1"
 """Raised when a field changes its meaning; fields may be added without."""
+
+LATEST = 253_402_300_800
+"""The year 10000, in seconds since the epoch: whatever is later is no time."""
 
 _STORE_TAILS = ("", "-wal", "-shm", "-journal")
 
@@ -58,10 +60,7 @@ def document(history: History, *, outcome: Outcome, payload: bool = False) -> di
             "violations": [f"{v.law.value}: {v.problem}" for v in audit(history)],
         },
     }
-    if payload:
-        frozen = frozen_payload(history)
-        made["payload"] = None if frozen is None else json.loads(frozen)
-    return made
+    return made | ({"payload": read(frozen_payload(history))} if payload else {})
 
 
 def write(path: Path, made: dict[str, Any], *, store: Path) -> None:
@@ -86,13 +85,29 @@ def write(path: Path, made: dict[str, Any], *, store: Path) -> None:
         raise BadValue("--out", str(path), wanted=f"cannot be written: {why}") from error
 
 
+def read(plain: bytes | None) -> object:
+    """Read stored JSON as it is spelled, exact numbers and times in their tagged form; None where none can be read."""
+    try:
+        return None if plain is None else json.loads(plain)
+    except ValueError:
+        return None
+
+
+def body_of(event: Event) -> dict[str, Any]:
+    """What stands in the erasable part of an observation; empty once it was erased or where it cannot be read."""
+    found = read(None if event.body is None else content(event.body))
+    return found if isinstance(found, dict) else {}
+
+
 def text(made: dict[str, Any]) -> str:
     """A document as text, in ASCII: no byte of it can be an escape sequence."""
     return json.dumps(made, indent=2, ensure_ascii=True) + "\n"
 
 
 def iso(at: float) -> str:
-    """Seconds since the epoch as ISO 8601, UTC."""
+    """Seconds since the epoch as ISO 8601, UTC; what is no time is written as the number it is."""
+    if not 0 <= at < LATEST:
+        return f"{at!r} s"
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
@@ -165,7 +180,10 @@ def _attempt(event: Event, attempts: tuple[Attempt, ...]) -> dict[str, Any]:
 
 
 def _evidence(event: Event, *, payload: bool) -> dict[str, Any]:
-    said, body = evidence_of(event), kept(event)
+    said, body = evidence_of(event), body_of(event)
+    facts = body.get("facts") or {}
+    if isinstance(facts.get("earliest"), int | float):
+        facts["earliest"] = iso(facts["earliest"])
     made: dict[str, Any] = {
         "seq": event.seq,
         "at": iso(event.at),
@@ -179,7 +197,7 @@ def _evidence(event: Event, *, payload: bool) -> dict[str, Any]:
         "external_id": said.external_id or None,
         "contradicts": said.contradicts,
         "quiesced": said.quiesced,
-        "facts": body.get("facts", {}),
+        "facts": facts,
         "body_digest": said.body_digest or None,
         "body_erased": bool(said.body_digest) and event.body is None,
     }

@@ -6,7 +6,7 @@ import copy
 import functools
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
 import msgspec
 
@@ -59,6 +59,8 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     contract: Any = None
     look: Any = None
     """A function's own look, read by the contract's clauses."""
+    control: str = ""
+    """A reference in this account that a look always finds: its positive control; default: the contract's own."""
     longest_delivery: float | None = None
     """Seconds within which the provider applies or drops what it was sent: an assumption, printed on receipts."""
     longest_delivery_by: str = ""
@@ -123,6 +125,7 @@ def action_of(said: Declared, name: str, *, contract: Contract, tenant: str, cod
         result=said.result,
         floats_refused=_floats(said.floats),
         code=code,
+        control=said.control,
         longest_delivery=said.longest_delivery,
         longest_delivery_by=said.longest_delivery_by,
         longest_delivery_why=said.longest_delivery_why,
@@ -154,8 +157,15 @@ def contract_of(named: Any, default: str) -> Contract:
 # -- functions ---------------------------------------------------------------------------------------------------------
 
 
-class GuardedFunction:
-    """A guarded function: calling it returns a `Receipt`, and the same call again returns the same receipt."""
+P = ParamSpec("P")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class GuardedFunction(Generic[P, T_co]):
+    """A guarded function: calling it returns a `Receipt`, and the same call again returns the same receipt.
+
+    Its arguments are the function's own; of an `async def` the receipt is awaited.
+    """
 
     def __init__(self, ledger: Ledger, registered: Registered, function: Callable[..., Any], binder: Binder) -> None:
         functools.update_wrapper(self, function)
@@ -177,11 +187,14 @@ class GuardedFunction:
         payload = self._binder.bind(args, kwargs)
         return self.registered.order(payload, actor=ledger.actor, scopes=scopes, arguments=(args, kwargs), **named)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        order = self.order(args, kwargs)
-        return self._ledger.acall(order) if self.registered.awaited else self._ledger.call(order)
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co:
+        return self._carry(self.order(args, kwargs))
 
-    def with_key(self, key: str | int, **mentioned: str) -> Callable[..., Any]:
+    def _carry(self, order: Order) -> T_co:
+        ledger = self._ledger
+        return cast(T_co, ledger.acall(order) if self.registered.awaited else ledger.call(order))
+
+    def with_key(self, key: str | int, **mentioned: str) -> Callable[P, T_co]:
         """The same function for one occurrence named here, by trusted code.
 
         Args:
@@ -189,9 +202,8 @@ class GuardedFunction:
             mentioned: a model's own key or a framework's call id: kept as evidence.
         """
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            order = self.order(args, kwargs, key=key, mentioned=mentioned)
-            return self._ledger.acall(order) if self.registered.awaited else self._ledger.call(order)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T_co:
+            return self._carry(self.order(args, kwargs, key=key, mentioned=mentioned))
 
         return call
 
@@ -216,7 +228,7 @@ def _own(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...]
 class Tool:
     """A guarded function as agent frameworks take tools."""
 
-    def __init__(self, guarded: GuardedFunction) -> None:
+    def __init__(self, guarded: GuardedFunction[..., Any]) -> None:
         self._guarded = guarded
         self.name = guarded.action.name
         self.description = (guarded.__doc__ or "").strip()
@@ -239,7 +251,7 @@ class Tool:
         return (await receipt).for_model()
 
 
-def guard_function(ledger: Ledger, function: Callable[..., Any], **given: Any) -> GuardedFunction:
+def guard_function(ledger: Ledger, function: Callable[..., Any], **given: Any) -> GuardedFunction[..., Any]:
     """Register a plain or async callable as an action."""
     import inspect
 
@@ -309,7 +321,7 @@ def guard_http(
     from counterfoil.providers.http import HttpProvider
     from counterfoil.runtime.secrets import resolvers
 
-    transport = {k: given.pop(k) for k in ("proxy", "verify", "control") if k in given}
+    transport = {k: given.pop(k) for k in ("proxy", "proxy_headers", "verify", "limits") if k in given}
     said = declared({**given, "account": account}, name)
     loaded = contract_of(contract, "")
     destination = said.destination or base_url.rstrip("/")

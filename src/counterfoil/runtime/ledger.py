@@ -6,8 +6,8 @@ import contextlib
 import contextvars
 import os
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import msgspec
 
@@ -30,13 +30,28 @@ from counterfoil.runtime.receipt import Receipt
 from counterfoil.runtime.registered import Registered
 from counterfoil.runtime.spool import Spool
 
+P = ParamSpec("P")
+
 if TYPE_CHECKING:
     from counterfoil.domain.contract import Contract
-    from counterfoil.runtime.guarded import GuardedHttp
+    from counterfoil.runtime.guarded import GuardedFunction, GuardedHttp
+
+    CalledFunction: TypeAlias = GuardedFunction[P, Receipt]
+    AwaitedFunction: TypeAlias = GuardedFunction[P, Awaitable[Receipt]]
     from counterfoil.store.sqlite import SqliteStore
 
-F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+
+
+class Guarding(Protocol):
+    """A decorator that guards: the function keeps its arguments and comes to return a receipt."""
+
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[Any]], /) -> AwaitedFunction[P]: ...
+    @overload
+    def __call__(self, function: Callable[P, Any], /) -> CalledFunction[P]: ...
+    def __call__(self, function: Any, /) -> Any:
+        """Guard a function."""
 
 
 class Ledger:
@@ -75,7 +90,13 @@ class Ledger:
 
     # -- declaring -----------------------------------------------------------------------------------------------------
 
-    def action(self, function: F | None = None, /, **declared: Any) -> Any:
+    @overload
+    def action(self, function: Callable[P, Awaitable[Any]], /, **declared: Any) -> AwaitedFunction[P]: ...
+    @overload
+    def action(self, function: Callable[P, Any], /, **declared: Any) -> CalledFunction[P]: ...
+    @overload
+    def action(self, function: None = None, /, **declared: Any) -> Guarding: ...
+    def action(self, function: Any = None, /, **declared: Any) -> Any:
         """Guard a function, as a decorator or a call; see `guarded.declare` for what may be declared.
 
         The guarded function returns a `Receipt`; an `async def` is awaited and returns one.

@@ -206,6 +206,8 @@ class GroupCommit(Generic[C, R]):
             while self._queue:
                 with self.lead:
                     self._commit()
+                # A blocking caller is not to sleep behind a leader that has gone: the flag first, then the queue.
+                self._busy = False
 
     def _commit(self) -> None:
         """Write and answer one batch; the lock is held."""

@@ -22,6 +22,8 @@ BUSY_TIMEOUT_SECONDS = 10.0
 """How long a command waits for another process's transaction before it answers `StoreBusy`."""
 WAL_AUTOCHECKPOINT_PAGES = 2_000
 """8 MiB: checkpoints stay rare beside commits; a longer log makes every read of a hot page probe more frames."""
+PAGE_BYTES_MIN = 512
+"""SQLite's smallest page. It takes a file of one byte for an empty one, and would begin a new book in it."""
 _NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "ncpfs", "fuse.sshfs", "fuse.glusterfs"}
 )
@@ -61,6 +63,8 @@ def _inspect(path: Path) -> None:
         raise StoreUnsafe(str(path), "has a second name (hard link), and SQLite's log stands beside one name only")
     if logged and not found.st_size:
         raise StoreUnsafe(str(path), "is truncated: it is empty beside its own write-ahead log")
+    if 0 < found.st_size < PAGE_BYTES_MIN:
+        raise StoreUnsafe(str(path), f"is no usable receipts file ({found.st_size} bytes are no database)")
     for each in (path, _wal(path), Path(f"{path}-shm")):
         _make_private(each)
     if not os.access(path, os.R_OK | os.W_OK):
@@ -202,7 +206,7 @@ def statements(script: str) -> list[str]:
         if sqlite3.complete_statement(rest):
             found.append(rest)
             rest = ""
-    return [s for s in found if s.strip()]
+    return [s for s in (*found, rest) if s.strip()]
 
 
 def _rollback(db: sqlite3.Connection) -> None:

@@ -49,6 +49,9 @@ class SqliteStore:
                 db = self._connection()
                 opening.migrate(db, self.path)
                 self._seen = rows.latest(db)
+            except sqlite3.Error as error:
+                self._close_connections()
+                raise opening.translate(self.path, error) from error
             except BaseException:
                 self._close_connections()
                 raise

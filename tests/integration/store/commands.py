@@ -23,7 +23,9 @@ SALT = b"s" * 16
 RESOLVED = encode(Decided(decision="resolve", by="user:a"))
 
 
-def claim(key: str = "", *, effect: str = "", payload: bytes = b'{"n":1}', body: bytes | None = None, **fields) -> Claim:
+def claim(
+    key: str = "", *, effect: str = "", payload: bytes = b'{"n":1}', body: bytes | None = None, **fields
+) -> Claim:
     """A first claim with an id of its own; key and effect are its id unless they are named."""
     draw = DRAWER.draw()
     begun = Begun(
@@ -114,7 +116,10 @@ def claim_again(operation: str) -> Amend:
         if any(event.record == record for event in history.events):
             return Declined(because=("claimed already",))
         after = msgspec.structs.replace(
-            history.operation, unresolved=max(history.operation.unresolved, 1), dispatch=Dispatch.STARTED, updated_at=now
+            history.operation,
+            unresolved=max(history.operation.unresolved, 1),
+            dispatch=Dispatch.STARTED,
+            updated_at=now,
         )
         return Amendment(operation=after, events=(NewEvent(kind=EventKind.BEGUN, record=record),), claims=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.resources
 import os
 import shutil
 import socket
@@ -102,7 +103,7 @@ def test_an_empty_file_is_taken(path):
     store.close()
 
 
-@pytest.mark.parametrize("kept", [1, 50, 100, 1000, 4095, 4096, 8192, 20_000, -4096, -1])
+@pytest.mark.parametrize("kept", [1, 50, 100, 511, 512, 1000, 4095, 4096, 8192, 20_000, -4096, -1])
 def test_a_truncated_file_is_refused(path, kept):
     """However much of it is left, a file shorter than it says has lost receipts."""
     written(path)
@@ -282,10 +283,10 @@ def test_a_file_of_older_code_is_migrated_whole_or_not_at_all(path, tmp_path, mo
     ids = written(path)
     steps = tmp_path / "steps"
     steps.mkdir()
-    shutil.copy(opening.resources.files("counterfoil.store.migrations") / "0001_receipts.sql", steps)
+    shutil.copy(importlib.resources.files("counterfoil.store.migrations") / "0001_receipts.sql", steps)
     (steps / "0002_good.sql").write_text("CREATE TABLE more (x TEXT) STRICT;\nINSERT INTO more VALUES ('a; b');\n")
     (steps / "0002_bad.sql").write_text("CREATE TABLE more (x TEXT) STRICT;\nINSERT INTO nowhere VALUES (1);\n")
-    monkeypatch.setattr(opening.resources, "files", lambda package: steps)
+    monkeypatch.setattr(importlib.resources, "files", lambda package: steps)
     for step, version in (("0002_bad.sql", 1), ("0002_good.sql", 2), ("0002_good.sql", 2)):
         with contextlib.closing(opening.connect(path, writes=True)) as db:
             if version == 1:

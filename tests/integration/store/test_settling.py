@@ -236,7 +236,12 @@ def test_a_failing_command_harms_no_mate_of_its_batch(store):
     ]
     replies = _together(store, [*good[1:], *bad])
     assert [type(r).__name__ for r in replies[:19]] == ["Claimed"] * 19
-    assert [type(r).__name__ for r in replies[19:]] == ["ZeroDivisionError", "NoSuchOperation", "StoreUnsafe", "Amended"]
+    assert [type(r).__name__ for r in replies[19:]] == [
+        "ZeroDivisionError",
+        "NoSuchOperation",
+        "StoreUnsafe",
+        "Amended",
+    ]
     assert len(store.unresolved()) == 20
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.domain.identifier import number
+from counterfoil.domain.operation import COLUMNS
 from counterfoil.store import opening, rows, transaction
 
 WAL_GROWN_BYTES = 16 << 20
@@ -174,7 +175,7 @@ class Sample:
             "SELECT id, kind, at, record, body, hash FROM event WHERE id BETWEEN ? AND ? ORDER BY id",
             (rows.event_id(n, 0), rows.event_id(n, 9)),
         ).fetchall()
-        named = dict(zip(rows.COLUMNS, operation, strict=True))
+        named = dict(zip(COLUMNS, operation, strict=True))
         self.claim = (*operation[:12], named["deadline"], named["worker"], named["deadline"], named["created_at"])
         self.claimed = first
         self.settle = (

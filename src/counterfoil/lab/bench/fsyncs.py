@@ -7,6 +7,7 @@ import ctypes
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 _FILE_POINTER, _JOURNAL_POINTER = 7, 28
 """SQLITE_FCNTL_FILE_POINTER and SQLITE_FCNTL_JOURNAL_POINTER (the write-ahead log, in that mode)."""
@@ -56,11 +57,11 @@ def counted(db: sqlite3.Connection) -> Iterator[Count]:
         kept.clear()
 
 
-def _counting(count: Count, methods: int) -> ctypes._CFuncPtr:
+def _counting(count: Count, methods: int) -> Any:
     sync = _Sync(ctypes.c_void_p.from_address(methods + _SYNC_OFFSET).value or 0)
 
     def call(file: int, flags: int) -> int:
         count.syncs += 1
-        return sync(file, flags)
+        return int(sync(file, flags))
 
     return _Sync(call)

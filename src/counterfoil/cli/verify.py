@@ -1,0 +1,232 @@
+"""`counterfoil verify`: whether every receipt is whole, and the file still has what guards it.
+
+It finds accidents and any edit that was not made with recomputation. A receipt removed together with all its events,
+or rewritten with every hash after it, is found only against chain heads that are kept somewhere else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from counterfoil.cli import exits, parser
+from counterfoil.domain.audit import Law, Violation, audit
+from counterfoil.domain.errors import NoSuchOperation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.text import Text
+
+    from counterfoil.domain.event import History
+    from counterfoil.runtime.ledger import Ledger
+
+PAGE = 256
+READS_MAX = 5
+"""An operation that somebody writes to while it is read is read again; after so many times it is judged as it is."""
+SAID_MAX = 20
+"""Violations on a terminal; the JSON has more."""
+VIOLATIONS_MAX = 1_000
+"""Violations in the JSON; a store with more is not mended one by one."""
+DAMAGE_MAX = 10
+"""Problems of the file itself that SQLite names."""
+
+_STRAYS = (
+    (
+        "event",
+        """SELECT id / 32768, id % 32768 FROM event
+        WHERE NOT EXISTS (SELECT 1 FROM operation WHERE n = event.id / 32768) ORDER BY id LIMIT ?""",
+    ),
+    (
+        "body",
+        """SELECT id / 32768, id % 32768 FROM body
+        WHERE NOT EXISTS (SELECT 1 FROM event WHERE event.id = body.id) ORDER BY id LIMIT ?""",
+    ),
+)
+"""Rows that belong to nothing."""
+
+
+class Found(msgspec.Struct, kw_only=True):
+    """What one verification came to."""
+
+    operations: int = 0
+    events: int = 0
+    violations: list[Violation] = []
+
+    def add(self, violations: tuple[Violation, ...]) -> None:
+        """Keep as many as anybody would read."""
+        self.violations.extend(violations[: VIOLATIONS_MAX - len(self.violations)])
+
+
+def add(verb: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.store_option(verb)
+    parser.actions_option(verb)
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Do it and return the exit code: 0 only where nothing is wrong."""
+    from counterfoil.cli.opening import for_reading
+    from counterfoil.cli.terminal import print_json
+
+    with for_reading(asked) as ledger:
+        total = int(str(ledger.store.query("SELECT count(*) FROM operation")[0][0]))
+        with _progress(total) as advance:
+            found = verify(ledger, advance)
+    if asked.json:
+        print_json({**msgspec.to_builtins(found), "ok": not found.violations})
+    else:
+        _say(found)
+    return exits.UNSETTLED if found.violations else exits.DONE
+
+
+def verify(ledger: Ledger, advance: Callable[[], None]) -> Found:
+    """Check every operation, then what belongs to none, then the file.
+
+    Args:
+        ledger: whose store; nothing is written.
+        advance: told after each operation.
+    """
+    found = Found()
+    for n, name in _names(ledger):
+        found.operations += 1
+        history, violations = _checked(ledger, n, name)
+        found.events += len(history.events) if history else 0
+        found.add(violations)
+        advance()
+    found.add(tuple(_strays(ledger)))
+    found.add(tuple(_file(ledger)))
+    return found
+
+
+def _names(ledger: Ledger) -> Iterator[tuple[int, str]]:
+    after = -1
+    statement = "SELECT n, id FROM operation WHERE n > ? ORDER BY n LIMIT ?"
+    while page := ledger.store.query(statement, (after, PAGE)):
+        for n, name in page:
+            after = int(str(n))
+            yield after, str(name)
+
+
+def _checked(ledger: Ledger, n: int, name: str) -> tuple[History | None, tuple[Violation, ...]]:
+    """One operation's violations, once nobody wrote to it between the reading of its row and of its events."""
+    history: History | None = None
+    violations: tuple[Violation, ...] = ()
+    for _ in range(READS_MAX):
+        before = history
+        try:
+            history = ledger.history(name)
+        except NoSuchOperation:
+            return None, (_of_row(name, Law.IDENTITY, f"row {n} is not the row its id names"),)
+        except ValueError as error:
+            return None, (_of_row(name, Law.RECORD, f"a word stands there that is none of the house's: {error}"),)
+        violations = audit(history)
+        if not violations or history == before:
+            break
+    return history, violations
+
+
+def _of_row(name: str, law: Law, problem: str) -> Violation:
+    return Violation(operation=name, seq=0, law=law, problem=problem)
+
+
+def _strays(ledger: Ledger) -> Iterator[Violation]:
+    for kind, statement in _STRAYS:
+        for n, seq in ledger.store.query(statement, (VIOLATIONS_MAX,)):
+            said = f"the {kind} row of operation row {n}, number {seq}, belongs to nothing"
+            yield Violation(operation="", seq=int(str(seq)), law=Law.IDENTITY, problem=said)
+
+
+def _file(ledger: Ledger) -> Iterator[Violation]:
+    """The file's own pages and indexes, and the tables, indexes and triggers this version's migrations make."""
+    for (said,) in ledger.store.query(f"PRAGMA integrity_check({DAMAGE_MAX})"):
+        if said != "ok":
+            yield Violation(operation="", seq=0, law=Law.FILE, problem=f"the file is damaged: {said}")
+    wanted, standing = _schema(), dict(_objects(ledger.store.query))
+    for name, statement in wanted.items():
+        if name not in standing:
+            yield Violation(operation="", seq=0, law=Law.FILE, problem=f"{name} is missing: it guards the receipts")
+        elif standing[name] != statement:
+            yield Violation(operation="", seq=0, law=Law.FILE, problem=f"{name} is not what this version makes it")
+    for name in sorted(standing.keys() - wanted.keys()):
+        yield Violation(operation="", seq=0, law=Law.FILE, problem=f"{name} is none of ours")
+
+
+def _schema() -> dict[str, str]:
+    """What the migrations make, read from an empty database in memory."""
+    import sqlite3
+    from importlib import resources
+
+    from counterfoil.store import opening
+
+    db = sqlite3.connect(":memory:")
+    with contextlib.closing(db):
+        for name in opening.MIGRATIONS:
+            script = resources.files("counterfoil.store.migrations").joinpath(name).read_text(encoding="utf-8")
+            for statement in opening.statements(script):
+                db.execute(statement)
+        return dict(_objects(lambda statement: db.execute(statement).fetchall()))
+
+
+def _objects(query: Callable[[str], list[tuple[object, ...]]]) -> Iterator[tuple[str, str]]:
+    # `sqlite_%` are SQLite's own: statistics, and the indexes of primary keys.
+    rows = query("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+    return ((f"{kind} {name}", str(statement)) for kind, name, statement in rows)
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from counterfoil.cli.terminal import console
+
+    columns = (TextColumn("verifying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(sys.stderr), transient=True) as progress:
+        task = progress.add_task("verifying", total=total)
+        yield lambda: progress.advance(task)
+
+
+def _say(found: Found) -> None:
+    from rich.text import Text
+
+    from counterfoil.cli import marks
+    from counterfoil.cli.terminal import console, safe
+
+    out = console()
+    count = f"{found.operations:,} operations, {found.events:,} events"
+    if not found.violations:
+        out.print(marks.Legible(Text.assemble(marks.marked(marks.INTACT, "whole"), f"  {count}")))
+        return
+    first = found.violations[0]
+    head = marks.marked(marks.BROKEN, f"{len(found.violations)} wrong")
+    lines = [
+        Text.assemble(head, f"  {count}; the first: {safe(_where(first))}"),
+        *(_line(violation) for violation in found.violations[:SAID_MAX]),
+    ]
+    if len(found.violations) > SAID_MAX:
+        lines.append(Text(f"  and {len(found.violations) - SAID_MAX} more; --json names them", style=marks.QUIET))
+    for line in lines:
+        out.print(marks.Legible(line))
+
+
+def _line(violation: Violation) -> Text:
+    from rich.text import Text
+
+    from counterfoil.cli.marks import RED
+    from counterfoil.cli.terminal import safe
+
+    return Text.assemble(f"  {safe(_where(violation))}  ", (violation.law.value, RED), f"  {safe(violation.problem)}")
+
+
+def _where(violation: Violation) -> str:
+    if not violation.operation:
+        return "the file"
+    return f"{violation.operation} {f'event {violation.seq}' if violation.seq else 'its row'}"

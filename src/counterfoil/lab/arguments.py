@@ -1,0 +1,111 @@
+"""The laboratory's command line: its commands, the options they share, and bounds for every number."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from counterfoil.cli.parser import count
+from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.kill_loop import CONTRACTS
+
+OPERATIONS, OPERATIONS_MAX = 200, 10_000
+KILLS, KILLS_MAX = 30, 1_000
+ROUNDS_MAX = 1_000
+SEED_MAX = 1_000_000_000
+
+SERVERS = ("provider", "proxy")
+"""Commands that serve until they are ended; each reads its own arguments."""
+
+EPILOG = """\
+exit codes:
+  0    everything came out as it must
+  1    a rule is broken; the JSON says which (and so it must with --sabotage)
+  3    the run could not be made or not be finished; it says nothing about the rules
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser whose refusals are the laboratory's own kind of error: code 2 would say something else."""
+
+    def error(self, message: str) -> NoReturn:
+        raise RunFailed(f"{message} (see {self.prog} --help)")
+
+
+def read(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read one command line.
+
+    Raises:
+        RunFailed: it cannot be read.
+    """
+    parser = _parser("counterfoil-lab", "Real processes, faults on the wire, and what really happened.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    for name, line, options in (
+        ("demo", "one agent, three accidents, with receipts and without", ()),
+        ("kill-loop", "`counterfoil run`, killed and started again until done", _KILL_LOOP),
+        ("bench", "what a receipt costs on this machine", _BENCH),
+    ):
+        command = commands.add_parser(
+            name, help=line, description=line, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )  # fmt: skip
+        for option in options:
+            option(command)
+        _shared(command)
+    for name in SERVERS:
+        server = commands.add_parser(name, help=f"the laboratory's {name}, until it is ended", add_help=False)
+        server.add_argument("rest", nargs=argparse.REMAINDER)
+    return parser.parse_args(arguments)
+
+
+def _parser(prog: str, description: str) -> _Parser:
+    return _Parser(
+        prog=prog, description=description, epilog=EPILOG, allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+
+
+def _shared(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="write one JSON object to standard output, nothing else")
+    command.add_argument("--keep", type=Path, metavar="DIR", help="leave the raw ground truth in a new folder")
+    command.add_argument("--sabotage", metavar="MUTANT", help="turn one safety rule off; the command must notice")
+
+
+def _operations(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--operations", metavar="N", type=count(1, OPERATIONS_MAX), default=OPERATIONS,
+        help=f"operations under each contract (default {OPERATIONS})",
+    )  # fmt: skip
+
+
+def _kills(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--kills", metavar="N", type=count(0, KILLS_MAX), default=KILLS,
+        help=f"kills under each contract (default {KILLS})",
+    )  # fmt: skip
+
+
+def _contract(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--contract", choices=(*CONTRACTS, "all"), default="all", help="one contract, or each in turn (default all)"
+    )
+
+
+def _seed(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--seed", metavar="N", type=count(0, SEED_MAX), default=1, help="draws where the kills are aimed (default 1)"
+    )
+
+
+def _store(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--store", choices=("sqlite",), default="sqlite", help="which store (default sqlite)")
+
+
+def _rounds(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--rounds", metavar="N", type=count(1, ROUNDS_MAX), help="interleaved rounds")
+
+
+_KILL_LOOP = (_operations, _kills, _contract, _seed)
+_BENCH = (_store, _rounds)

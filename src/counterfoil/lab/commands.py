@@ -1,0 +1,108 @@
+"""Every command of the laboratory: what it runs, what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from counterfoil.cli import exits
+from counterfoil.domain.errors import CounterfoilError
+from counterfoil.lab import arguments as command_line
+from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.processes import NotReady
+from counterfoil.lab.sabotage import checked
+
+HELD, BROKEN, NOT_RUN = 0, 1, 3
+"""Every rule held; one is broken; the run says nothing about them."""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in given
+    try:
+        with exits.terminable():
+            return _carry_out(command_line.read(given))
+    except (RunFailed, NotReady, CounterfoilError, OSError) as error:
+        return _not_run(str(error), as_json=as_json)
+    except SystemExit as left:  # --help has said everything, and a server has its own last word
+        return NOT_RUN if left.code else HELD
+    except exits.Terminated:
+        return exits.TERMINATED
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except Exception as defect:  # noqa: BLE001 - the laboratory's own defect: Python's exit code 1 would blame a rule
+        traceback.print_exc()
+        return _not_run(f"a defect of the laboratory's own ({type(defect).__name__})", as_json=as_json)
+
+
+def _not_run(why: str, *, as_json: bool) -> int:
+    print(f"counterfoil-lab: {why}", file=sys.stderr, flush=True)
+    if as_json:
+        print(json.dumps({"error": why}), flush=True)
+    return NOT_RUN
+
+
+def _carry_out(asked: argparse.Namespace) -> int:
+    if asked.command in command_line.SERVERS:
+        serve: Callable[[Sequence[str]], int] = importlib.import_module(f"counterfoil.lab.{asked.command}").main
+        return NOT_RUN if serve(asked.rest) else HELD
+    checked(asked.sabotage)
+    if asked.command == "bench":
+        # Imported by name: what measures the product is not loaded to break it.
+        return int(importlib.import_module("counterfoil.lab.bench.command").run(asked))
+    return {"demo": _demo, "kill-loop": _kill_loop}[asked.command](asked)
+
+
+def _demo(asked: argparse.Namespace) -> int:
+    from counterfoil.lab import demo
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_exports, write_result
+
+    with run_folder(asked.keep) as top:
+        with progress(len(demo.ACCIDENTS) * len(demo.RUNNERS)) as step:
+            rows = demo.run(top, asked.sabotage, step)
+        result = demo.as_json(rows)
+        if asked.keep:
+            for case in demo.ACCIDENTS:
+                write_exports(demo.folder_of(top, case, demo.GUARDED))
+            write_result(top, result)
+        if not asked.json:
+            from counterfoil.cli.terminal import console
+            from counterfoil.lab.demo_page import show
+
+            show(rows, top, console())
+    return _ended(result, as_json=asked.json)
+
+
+def _kill_loop(asked: argparse.Namespace) -> int:
+    from counterfoil.lab import kill_loop
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_exports, write_result
+
+    contracts = kill_loop.CONTRACTS if asked.contract == "all" else (asked.contract,)
+    plan = kill_loop.Plan(asked.operations, asked.kills, contracts, asked.seed, asked.sabotage)
+    with run_folder(asked.keep) as top:
+        with progress(len(contracts) * (asked.kills + 1)) as step:
+            result = kill_loop.run(top, plan, step)
+        if asked.keep:
+            for contract in contracts:
+                write_exports(top / contract)
+            write_result(top, result)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+        from counterfoil.lab.kill_page import show
+
+        show(result, console())
+    return _ended(result, as_json=asked.json)
+
+
+def _ended(result: Mapping[str, Any], *, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps(result), flush=True)
+    return HELD if result["ok"] else BROKEN

@@ -1,0 +1,151 @@
+"""The demo: one small agent loop, three accidents, with receipts and without, and what really happened each time."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from counterfoil.lab import agentloop, sabotage
+from counterfoil.lab.agentloop import GUARDED, LONGEST_DELIVERY_SECONDS, NAIVE, TRANSCRIPT
+from counterfoil.lab.contract_copy import write_copy
+from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.ground_truth import EFFECTS
+from counterfoil.lab.journal import read
+from counterfoil.lab.processes import Child, start_provider
+from counterfoil.lab.provider import TOKEN
+from counterfoil.lab.run_folder import STORE
+from counterfoil.lab.scoreboard import count_effects, read_only
+from counterfoil.lab.watch import wait_for
+
+SEND_DEADLINE_SECONDS = 1.0
+"""How long a guarded sender may write in the demo: a loopback answer takes milliseconds, and case L waits for it."""
+LIFE_SECONDS_MAX = 40.0
+"""How long one life of the agent may take; it needs about two seconds."""
+COMMIT_SECONDS_MAX = 20.0
+"""How long the provider's commit is waited for before the kill; it takes well under a second."""
+
+CONTRACT_CHANGES: Mapping[str, Any] = {
+    "send_deadline_seconds": SEND_DEADLINE_SECONDS,
+    "read_budget": {"looks_max": 20, "first_after_seconds": 0.1, "spacing_seconds": 0.2},
+}
+CONTRACT = "lab.lookup"
+
+
+class Accident(NamedTuple):
+    """What befalls the first send of a case."""
+
+    behaviour: str
+    """The provider's, towards the first request; the effect has happened in each."""
+    killed: bool
+    waits: bool
+    """The worker is started again only after every mark, deadline and time-out has passed."""
+    told: str
+
+
+ACCIDENTS: Mapping[str, Accident] = {
+    "T": Accident("lose_reply", killed=False, waits=False, told="reply lost, the tool reports an error"),
+    "K": Accident("hang", killed=True, waits=False, told="killed after the commit, started again at once"),
+    "L": Accident("hang", killed=True, waits=True, told="the same, started again after every deadline"),
+}
+
+RUNNERS = (NAIVE, GUARDED)
+
+
+class Row(NamedTuple):
+    """What one runner made of one accident."""
+
+    case: str
+    runner: str
+    sent: int
+    effects: int
+    outcome: str
+    """As the agent told it in the end; `effects` is what really happened."""
+    waited_seconds: float
+    """Between the kill and the next start."""
+
+    @property
+    def held(self) -> bool:
+        """It came out as it must: one effect where a receipt stood before it, more than one where none did."""
+        return (self.effects == 1 and self.outcome == "succeeded") if self.runner == GUARDED else self.effects > 1
+
+
+def folder_of(top: Path, case: str, runner: str) -> Path:
+    """Where one row keeps its truth."""
+    return top / f"{case}-{runner}"
+
+
+def run(top: Path, mutant: str | None, step: Callable[[str], None]) -> list[Row]:
+    """Let both runners meet every accident.
+
+    Args:
+        top: gets a folder per row.
+        mutant: a rule that is off in the guarded agents, or None.
+        step: told of each row before it begins.
+    """
+    rows = []
+    for case, accident in ACCIDENTS.items():
+        for runner in RUNNERS:
+            step(f"{case}, {runner}: {accident.told}")
+            rows.append(_Scene(folder_of(top, case, runner), runner, accident, mutant).play(case))
+    return rows
+
+
+class _Scene:
+    """One agent, one provider, one accident."""
+
+    def __init__(self, folder: Path, runner: str, accident: Accident, mutant: str | None) -> None:
+        self._folder, self._runner, self._accident = folder, runner, accident
+        self._mutant = mutant if runner == GUARDED else None
+        folder.mkdir()
+        if runner == GUARDED:
+            write_copy(folder, CONTRACT, CONTRACT_CHANGES)
+
+    def play(self, case: str) -> Row:
+        waited = 0.0
+        rule = {"route": "lookup", "behaviour": self._accident.behaviour, "nth": [1]}
+        with start_provider(self._folder, rules=[rule]) as provider:
+            if self._accident.killed:
+                with self._agent(provider.port) as agent:
+                    self._kill(agent)
+                killed_at = time.monotonic()
+                if self._accident.waits:
+                    self._let_everything_pass()
+                waited = time.monotonic() - killed_at
+            with self._agent(provider.port) as agent:
+                code = agent.wait(LIFE_SECONDS_MAX)
+                if code != 0:
+                    raise RunFailed(f"the {self._runner} agent ended with {code}: {agent.errors()}")
+        sent, effects = count_effects(self._folder)
+        outcome = read(self._folder / TRANSCRIPT)[-1]["what"]
+        return Row(case, self._runner, sent, effects, outcome, round(waited, 3))
+
+    def _agent(self, port: int) -> Child:
+        arguments = (self._runner, "--port", str(port), "--folder", str(self._folder))
+        argv = sabotage.command(self._mutant, "counterfoil.lab.agentloop", *arguments)
+        return Child(argv, env={agentloop.AUTHORIZATION: f"Bearer {TOKEN}"}, ready_seconds=None)
+
+    def _kill(self, agent: Child) -> None:
+        """Kill the worker once the provider has committed; it cannot have heard an answer, for there is none."""
+        committed = self._folder / EFFECTS
+        wait_for("the first effect", lambda: bool(read(committed)) or not agent.running, COMMIT_SECONDS_MAX)
+        if not agent.running:
+            raise RunFailed(f"the {self._runner} agent ended before it could be killed: {agent.errors()}")
+        agent.signal(signal.SIGKILL)
+        agent.wait()
+
+    def _let_everything_pass(self) -> None:
+        """Wait until the clock the store goes by is past all that was promised of the killed worker."""
+        over = time.time() + SEND_DEADLINE_SECONDS + LONGEST_DELIVERY_SECONDS
+        if self._runner == GUARDED:
+            with closing(read_only(self._folder / STORE)) as store:
+                over = store.execute("SELECT max(deadline) FROM operation").fetchone()[0] + LONGEST_DELIVERY_SECONDS
+        wait_for("the passing of every deadline", lambda: time.time() > over, COMMIT_SECONDS_MAX)
+
+
+def as_json(rows: list[Row]) -> dict[str, Any]:
+    """The rows and whether all of them came out as they must."""
+    return {"rows": [row._asdict() for row in rows], "ok": all(row.held for row in rows)}

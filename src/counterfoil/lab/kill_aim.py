@@ -1,0 +1,107 @@
+"""Where a kill is aimed: from outside, by the clock and by what the provider sees arrive, never by a hook."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+
+from counterfoil.lab.ground_truth import WIRE
+from counterfoil.lab.processes import Child
+from counterfoil.lab.watch import Tail, reached
+
+START_SECONDS_MAX = 0.4
+"""About as long as a run needs from its start to its first claim."""
+PAUSE_SECONDS_MAX = 0.12
+"""A few times what a send and the record of its outcome take."""
+LATER_SENDS_MAX = 6
+"""A kill that waited for more sends would leave too few for the kills after it."""
+SIGHT_SECONDS_MAX = 120.0
+"""How long a request is waited for; a run without any ends long before."""
+
+
+class Aim(StrEnum):
+    """What a kill waits for."""
+
+    START = "start"
+    """Some moment around the beginning of the run."""
+    SEND = "send"
+    """A request has just arrived and its answer is not out: the claim is durable and the outcome is not."""
+    LOOK = "look"
+    """A look has just arrived."""
+    LATER = "later"
+    """Some moment after a few requests."""
+
+
+SHARES = ((Aim.SEND, 0.5), (Aim.START, 0.2), (Aim.LATER, 0.2), (Aim.LOOK, 0.1))
+"""Half the kills are aimed between claim and outcome, so that a third falls there on a slow machine too."""
+
+
+def aims(kills: int, chance: random.Random) -> Iterator[Aim]:
+    """Name an aim for each kill, in an order drawn by chance."""
+    listed = [aim for aim, share in SHARES for _ in range(round(kills * share))]
+    listed = (listed + [Aim.SEND] * kills)[:kills]
+    chance.shuffle(listed)
+    return iter(listed)
+
+
+class Sights:
+    """What can be seen of a run from the provider's side.
+
+    Args:
+        folder: where the provider writes its wire log.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._tail = Tail(folder / WIRE)
+        self.sends = self.looks = 0
+
+    def look(self) -> None:
+        """Count what has arrived since."""
+        for entry in self._tail.more():
+            self.sends += entry["act"] == "send"
+            self.looks += entry["act"] == "look"
+
+
+def strike(child: Child, aim: Aim, sights: Sights, chance: random.Random, *, sends: int) -> bool:
+    """Kill a run at the aim and say whether it was still running then.
+
+    Args:
+        child: the run.
+        aim: what is waited for.
+        sights: of its provider.
+        chance: draws how many requests and how long.
+        sends: about how many sends this kill may let pass.
+    """
+    sights.look()
+    pause = 0.0
+    match aim:
+        case Aim.START:
+            pause = chance.uniform(0, START_SECONDS_MAX)
+        case Aim.SEND:
+            _see(child, sights, sends=sights.sends + chance.randint(1, max(1, sends)))
+        case Aim.LOOK:
+            _see(child, sights, looks=sights.looks + 1)
+        case Aim.LATER:
+            _see(child, sights, sends=sights.sends + chance.randint(1, max(1, min(sends, LATER_SENDS_MAX))))
+            pause = chance.uniform(0, PAUSE_SECONDS_MAX)
+    until = time.monotonic() + pause
+    reached(lambda: not child.running or time.monotonic() >= until, pause)
+    if not child.running:
+        return False
+    child.signal(signal.SIGKILL)
+    return child.wait() == -signal.SIGKILL
+
+
+def _see(child: Child, sights: Sights, *, sends: int | None = None, looks: int | None = None) -> None:
+    """Wait until so many requests have arrived in all, or the run has ended."""
+
+    def seen() -> bool:
+        sights.look()
+        enough = sights.sends >= sends if sends is not None else sights.looks >= (looks or 0)
+        return enough or not child.running
+
+    reached(seen, SIGHT_SECONDS_MAX)

@@ -1,0 +1,43 @@
+"""The kill loop's figures as they are printed: one line per contract, and where the kills fell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from counterfoil.cli.marks import RED, STRONG, SUCCEEDED
+from counterfoil.lab.kill_window import Window
+
+COUNTED = ("operations", "effects", "unknown_seen", "safe_to_retry", "manual_review")
+ZERO = ("duplicates", "unrecorded", "excess_sends", "false_outcomes", "unsettled")
+"""Figures that must be nought."""
+
+
+def show(result: Mapping[str, Any], console: Console) -> None:
+    """Print the figures of every contract."""
+    names = [*COUNTED, *ZERO]
+    table = Table("", *(name.replace("_", " ") for name in names), box=SIMPLE_HEAD, pad_edge=False)
+    windows = Table("", "kills", *(w.value.replace("_", " ") for w in Window), box=SIMPLE_HEAD, pad_edge=False)
+    for column in (*table.columns[1:], *windows.columns[1:]):
+        column.justify = "right"
+    for contract, figures in result["contracts"].items():
+        table.add_row(Text(contract, style=STRONG), *(_figure(name, figures[name]) for name in names))
+        by_window = figures["kills_by_window"]
+        windows.add_row(Text(contract, style=STRONG), str(figures["kills"]), *(str(by_window[w]) for w in Window))
+    console.print(table)
+    console.print(windows)
+    if result["ok"]:
+        console.print("No effect twice, none without a receipt, and no receipt that says what did not happen.")
+    else:
+        console.print(Text("Not every figure is what it must be.", style=f"bold {RED}"))
+
+
+def _figure(name: str, value: int) -> Text:
+    if name in ZERO:
+        return Text(str(value), style=SUCCEEDED if value == 0 else f"bold {RED}")
+    return Text(str(value))

@@ -1,0 +1,77 @@
+"""Which window a kill fell into: read from the store right after it, and once more when all is over."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from counterfoil.lab.scoreboard import SEQ_BITS, read_only
+
+
+class Window(StrEnum):
+    """What the killed process was between."""
+
+    BEFORE_CLAIM = "before_claim"
+    """It had claimed nothing and paid no look."""
+    CLAIM_TO_OUTCOME = "claim_to_outcome"
+    """It had claimed an attempt whose outcome was not on record."""
+    LOOK_TO_EVIDENCE = "look_to_evidence"
+    """It had paid for a look whose evidence was not on record, and had no attempt open."""
+    AFTER_OUTCOME = "after_outcome"
+    """All it had begun was on record."""
+
+
+def window(store: Path, pid: int) -> tuple[str, Window]:
+    """Say which worker a killed process was, and where it was killed.
+
+    Args:
+        store: the receipts file, read as the kill left it.
+        pid: the killed process.
+
+    Returns:
+        The worker's id, empty where it had not registered, and the window.
+    """
+    if not store.exists():
+        return "", Window.BEFORE_CLAIM
+    with closing(read_only(store)) as database:
+        worker = _worker(database, pid)
+        return worker, _window(database, worker) if worker else Window.BEFORE_CLAIM
+
+
+def _worker(database: sqlite3.Connection, pid: int) -> str:
+    if not database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'worker'").fetchone():
+        return ""  # killed while it made the file
+    row = database.execute("SELECT id FROM worker WHERE pid = ? ORDER BY started_at DESC LIMIT 1", (pid,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def _window(database: sqlite3.Connection, worker: str) -> Window:
+    claims: set[tuple[int, int]] = set()
+    looks: set[int] = set()
+    began = False
+    for n, kind, record in _events(database):
+        if kind == "begun" and record["attempt"].get("worker") == worker:
+            claims.add((n, record["attempt"]["number"]))
+            began = True
+        elif kind == "looking" and record["facts"].get("by") == worker:
+            looks.add(n)
+            began = True
+        elif kind == "observed":
+            if record["source"] == "look":
+                looks.discard(n)
+            claims.discard((n, record["attempt"]))
+    if claims:
+        return Window.CLAIM_TO_OUTCOME
+    if looks:
+        return Window.LOOK_TO_EVIDENCE
+    return Window.AFTER_OUTCOME if began else Window.BEFORE_CLAIM
+
+
+def _events(database: sqlite3.Connection) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    for row, kind, record in database.execute("SELECT id, kind, record FROM event ORDER BY id"):
+        yield row >> SEQ_BITS, kind, json.loads(record)
