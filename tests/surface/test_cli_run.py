@@ -8,6 +8,7 @@ import sqlite3
 import pytest
 
 from counterfoil.domain.event import EventKind, evidence_of
+from counterfoil.lab.processes import start_provider
 
 LOSES_EVERY_THIRD = {"route": "*", "behaviour": "lose_reply", "every": 3}
 SLOW = {"route": "*", "behaviour": "slow", "seconds": 0.05}
@@ -268,15 +269,30 @@ def test_a_missing_secret_sends_nothing(shop):
     assert shop.sends() == 0
 
 
-def test_nothing_left_is_sent_by_the_next_run(shop):
-    """A provider that does not listen leaves operations that were not sent, and the next run sends them."""
+def test_the_secret_reaches_the_provider_and_nothing_else(shop):
+    """Neither the store, its logs and folders, nor what a command says holds the secret, whatever went wrong."""
+    shop.faults(LOSES_EVERY_THIRD, {"route": "*", "behaviour": "look_401"})
+    shop.intents(6)
+    said = [shop("run", "lab.jsonl", "--wait", "0.5"), shop("run", "lab.jsonl", "--json", "--wait", "0.5")]
+    secret = shop.env["LAB_AUTH"].removeprefix("Bearer ")
+    for told in said:
+        assert secret not in told.out + told.err
+    kept = [path for path in shop.folder.rglob("*") if path.is_file()]
+    assert "receipts.db" in {path.name for path in kept}
+    assert [path.name for path in kept if secret.encode() in path.read_bytes()] == []
+
+
+def test_what_was_not_sent_is_sent_by_the_next_run(shop):
+    """A provider that closes its door before a byte left leaves operations that the next run sends, once each."""
     shop.intents(3)
-    (shop.folder / "lab.yaml").rename(shop.folder / "right.yaml")
-    right = (shop.folder / "right.yaml").read_text("utf-8")
-    (shop.folder / "lab.yaml").write_text(right.replace(f":{shop.port}", ":1"), "utf-8")
+    port = shop.port
+    assert shop.child.stop() == 0
     said = shop("run", "lab.jsonl", "--json")
     assert (said.code, said.json["not_sent"], said.json["unresolved"]) == (1, 3, 0)
-    assert shop.sends() == 0
+    with start_provider(shop.folder / "truth", port=port):
+        said = shop("run", "lab.jsonl", "--json")
+        assert (said.code, said.json["succeeded"], said.json["new"]) == (0, 3, 3)
+    assert sorted(shop.effects()) == [0, 1, 2]
 
 
 def test_a_store_that_another_process_holds_sends_nothing(shop):

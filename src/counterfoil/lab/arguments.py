@@ -17,7 +17,7 @@ ROUNDS_MAX = 1_000
 SEED_MAX = 1_000_000_000
 
 SERVERS = ("provider", "proxy")
-"""Commands that serve until they are ended; each reads its own arguments."""
+"""Commands that serve until they are ended; each reads its own arguments, and here they only have their line."""
 
 EPILOG = """\
 exit codes:
@@ -55,8 +55,7 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
             option(command)
         _shared(command)
     for name in SERVERS:
-        server = commands.add_parser(name, help=f"the laboratory's {name}, until it is ended", add_help=False)
-        server.add_argument("rest", nargs=argparse.REMAINDER)
+        commands.add_parser(name, help=f"the laboratory's {name}, until it is ended ({name} --help)", add_help=False)
     return parser.parse_args(arguments)
 
 

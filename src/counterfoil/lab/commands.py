@@ -26,6 +26,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
     try:
+        if given and given[0] in command_line.SERVERS:
+            return _serve(*given)
         with exits.terminable():
             return _carry_out(command_line.read(given))
     except (RunFailed, NotReady, CounterfoilError, OSError) as error:
@@ -48,10 +50,13 @@ def _not_run(why: str, *, as_json: bool) -> int:
     return NOT_RUN
 
 
+def _serve(name: str, *rest: str) -> int:
+    """Serve until ended; the server reads its own arguments and hears signals itself."""
+    main: Callable[[Sequence[str]], int] = importlib.import_module(f"counterfoil.lab.{name}").main
+    return NOT_RUN if main(rest) else HELD
+
+
 def _carry_out(asked: argparse.Namespace) -> int:
-    if asked.command in command_line.SERVERS:
-        serve: Callable[[Sequence[str]], int] = importlib.import_module(f"counterfoil.lab.{asked.command}").main
-        return NOT_RUN if serve(asked.rest) else HELD
     checked(asked.sabotage)
     if asked.command == "bench":
         # Imported by name: what measures the product is not loaded to break it.

@@ -13,12 +13,12 @@ from counterfoil.lab.ground_truth import WIRE
 from counterfoil.lab.processes import Child
 from counterfoil.lab.watch import Tail, reached
 
-START_SECONDS_MAX = 0.4
+START_SECONDS_MAX = 0.35
 """About as long as a run needs from its start to its first claim."""
-PAUSE_SECONDS_MAX = 0.12
+SOON_SECONDS_MAX = 0.1
+"""Shorter than any run lasts: the interpreter alone takes longer to start."""
+PAUSE_SECONDS_MAX = 0.1
 """A few times what a send and the record of its outcome take."""
-LATER_SENDS_MAX = 6
-"""A kill that waited for more sends would leave too few for the kills after it."""
 SIGHT_SECONDS_MAX = 120.0
 """How long a request is waited for; a run without any ends long before."""
 
@@ -34,15 +34,24 @@ class Aim(StrEnum):
     """A look has just arrived."""
     LATER = "later"
     """Some moment after a few requests."""
+    SOON = "soon"
+    """So soon that any run still runs; taken where a run ended before its kill."""
 
 
 SHARES = ((Aim.SEND, 0.5), (Aim.START, 0.2), (Aim.LATER, 0.2), (Aim.LOOK, 0.1))
 """Half the kills are aimed between claim and outcome, so that a third falls there on a slow machine too."""
 
 
-def aims(kills: int, chance: random.Random) -> Iterator[Aim]:
-    """Name an aim for each kill, in an order drawn by chance."""
-    listed = [aim for aim, share in SHARES for _ in range(round(kills * share))]
+def aims(kills: int, chance: random.Random, *, looks: bool) -> Iterator[Aim]:
+    """Name an aim for each kill, in an order drawn by chance.
+
+    Args:
+        kills: how many.
+        chance: draws the order.
+        looks: the contract has looks that a kill may wait for.
+    """
+    shares = [(Aim.LATER if aim is Aim.LOOK and not looks else aim, share) for aim, share in SHARES]
+    listed = [aim for aim, share in shares for _ in range(round(kills * share))]
     listed = (listed + [Aim.SEND] * kills)[:kills]
     chance.shuffle(listed)
     return iter(listed)
@@ -81,12 +90,14 @@ def strike(child: Child, aim: Aim, sights: Sights, chance: random.Random, *, sen
     match aim:
         case Aim.START:
             pause = chance.uniform(0, START_SECONDS_MAX)
+        case Aim.SOON:
+            pause = chance.uniform(0, SOON_SECONDS_MAX)
         case Aim.SEND:
             _see(child, sights, sends=sights.sends + chance.randint(1, max(1, sends)))
         case Aim.LOOK:
             _see(child, sights, looks=sights.looks + 1)
         case Aim.LATER:
-            _see(child, sights, sends=sights.sends + chance.randint(1, max(1, min(sends, LATER_SENDS_MAX))))
+            _see(child, sights, sends=sights.sends + chance.randint(1, max(1, sends)))
             pause = chance.uniform(0, PAUSE_SECONDS_MAX)
     until = time.monotonic() + pause
     reached(lambda: not child.running or time.monotonic() >= until, pause)

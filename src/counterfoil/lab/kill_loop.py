@@ -9,7 +9,7 @@ import json
 import random
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,15 +52,16 @@ FAULTS: tuple[Mapping[str, Any], ...] = (
     {"behaviour": "look_500", "every": 7},
     {"behaviour": "look_empty", "every": 9},
     {"behaviour": "look_everything", "every": 10},
-    # Every other send takes this long, so that a kill at its arrival finds it in flight.
-    {"behaviour": "slow", "seconds": 0.04},
+    # Half the rest is slow before its effect and some after it, so that kills fall before, between and after both.
+    {"behaviour": "hang", "every": 5, "seconds": 0.05},
+    {"behaviour": "slow", "every": 2, "seconds": 0.04},
 )
 
 _BRIEF = {"first_after_seconds": 0.05, "spacing_seconds": 0.2}
 
 CHANGES: Mapping[str, Mapping[str, Any]] = {
-    # Two looks, then the key is used: the way that ends in the same request again.
-    "lab.key": {"send_deadline_seconds": 2.0, "read_budget": {"looks_max": 2, **_BRIEF}},
+    # Three looks, then the key is used: the way that ends in the same request again.
+    "lab.key": {"send_deadline_seconds": 2.0, "read_budget": {"looks_max": 3, **_BRIEF}},
     "lab.lookup": {"send_deadline_seconds": 2.0, "read_budget": {"looks_max": 20, **_BRIEF}},
     "lab.nothing": {"send_deadline_seconds": 2.0},
 }
@@ -143,7 +144,7 @@ class _Loop:
 
     def _until_done(self) -> None:
         """Start the run again and again; the kills are used up before it is left to end by itself."""
-        sights, listed = Sights(self._folder), aims(self._plan.kills, self._chance)
+        sights, listed = Sights(self._folder), self._aims()
         aim, idle = next(listed, None), 0
         journal = Journal(self._folder / KILLS)
         while aim is not None:
@@ -156,7 +157,7 @@ class _Loop:
             idle += 1
             if idle > IDLE_ROUNDS_MAX:
                 raise RunFailed(f"only {self._killed} of {self._plan.kills} kills met a run that was still running")
-            aim = Aim.START
+            aim = Aim.SOON
         journal.close()
         with self._start() as child:
             self._check(child)
@@ -167,10 +168,13 @@ class _Loop:
         argv = sabotage.command(self._plan.mutant, "counterfoil.cli", *arguments)
         return Child(argv, env={AUTHORIZATION: f"Bearer {TOKEN}"}, ready_seconds=None)
 
+    def _aims(self) -> Iterator[Aim]:
+        return aims(self._plan.kills, self._chance, looks="read_budget" in CHANGES[self._contract])
+
     def _sends(self, sights: Sights) -> int:
         """About how many sends the next kill may let pass, so that enough are left for those after it."""
         left = max(1, self._plan.kills - self._killed)
-        return (self._plan.operations - sights.sends) // left
+        return (self._plan.operations - sights.sends) // left - CONCURRENCY  # those in flight go with the kill
 
     def _count(self, journal: Journal, pid: int, aim: Aim) -> None:
         at = time.time()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -66,7 +66,13 @@ class HttpAction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Pointer to the value at risk in the payload."""
     floats: Literal["keep", "refuse"] = "keep"
     result: tuple[str, ...] = ()
+    control: str = ""
+    """A reference in the account that a look always finds."""
     longest_delivery: LongestDelivery | None = None
+    proxy: str | None = None
+    """An http:// proxy; the environment is never asked."""
+    verify: str | None = None
+    """A file or folder of trusted certificates beside the actions file; default: the public authorities."""
 
 
 class ActionsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -146,12 +152,11 @@ class _File:
             if not _SECRET.fullmatch(reference):
                 # It may be the secret itself, put there by mistake: it is not repeated.
                 self.refuse((*at, "secrets", where), "must be env:NAME or file:PATH; the value stays out of this file")
-        for name in ("key", "value"):
-            said = getattr(action, name)
+        for name, named in _pointers_of(action):
             try:
-                pointer.parse(said or "")
+                pointer.parse(named)
             except ValueError as error:
-                self.refuse((*at, name), str(error))
+                self.refuse((*at, *name), str(error))
         seconds = action.longest_delivery.seconds if action.longest_delivery else 0.0
         if not 0 <= seconds < float("inf"):
             self.refuse((*at, "longest_delivery", "seconds"), "must be finite and not negative")
@@ -169,6 +174,18 @@ class _File:
         unknown = re.search(r"unknown field `([^`]*)`", problem)
         wrong = (*at, *steps, *((unknown[1],) if unknown else ()))
         self.refuse(wrong, "unknown key" if unknown else problem[:1].lower() + problem[1:])
+
+
+def _pointers_of(action: HttpAction) -> Iterator[tuple[Tokens, str]]:
+    """Every pointer of an action, with its place."""
+    for name in ("key", "value"):
+        if getattr(action, name) is not None:
+            yield (name,), getattr(action, name)
+    for name in ("effect_by", "material", "result"):
+        for index, named in enumerate(getattr(action, name)):
+            yield (name, str(index)), named
+    for named in action.immaterial:
+        yield ("immaterial", named), named
 
 
 def _from_file(path: Path, store: Path | None, *, new: bool) -> Ledger:
@@ -201,6 +218,8 @@ def _register(ledger: Ledger, file: _File, name: str, action: HttpAction) -> Non
         said |= {
             "longest_delivery": assumed.seconds, "longest_delivery_by": assumed.by, "longest_delivery_why": assumed.why
         }  # fmt: skip
+    way = {"proxy": action.proxy, "verify": None if action.verify is None else str(folder / action.verify)}
+    said |= {name: value for name, value in way.items() if value is not None}
     try:
         ledger.http(
             name,
@@ -216,7 +235,7 @@ def _register(ledger: Ledger, file: _File, name: str, action: HttpAction) -> Non
 
 _AS_THEY_ARE = (
     "base_url", "account", "effect", "destination", "tenant", "owner", "authoriser", "consequence", "occurrence",
-    "siblings", "effect_by", "material", "immaterial", "floats", "result",
+    "siblings", "effect_by", "material", "immaterial", "floats", "result", "control",
 )  # fmt: skip
 """Keys that mean the same in an actions file and in `ledger.http`."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 import threading
 
 import pytest
@@ -153,9 +155,6 @@ def test_r55_cancelled_callers_leave_whole_receipts(open_sqlite):
 
 def test_the_event_loop_turns_while_another_process_holds_the_file(open_sqlite, path):
     """A task waits for the lock in another thread: the loop goes on and answers everybody else."""
-    import contextlib
-    import sqlite3
-
     store = open_sqlite()
     store.write(claim())
     with contextlib.closing(sqlite3.connect(path)) as other:

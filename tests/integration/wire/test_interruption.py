@@ -26,8 +26,9 @@ def interrupting(flight: Flight, say: bytes, gone: list[bool]) -> Script:
     def script(peer: Peer) -> None:
         peer.take()
         peer.say(say)
-        while say and not heard(flight, say) and not peer.server.stopping.wait(0.01):
-            pass
+        while say and not heard(flight, say):
+            if peer.server.stopping.wait(0.01):
+                return  # the exchange ended without hearing it: there is nothing left to interrupt
         signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
         try:
             gone.append(peer.sock.recv(1) == b"")

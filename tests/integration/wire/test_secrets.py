@@ -212,7 +212,8 @@ def test_an_echo_in_the_body_is_masked_at_its_length():
     """A service that quotes the key it was sent does not bring it into the store: plain, encoded or in JSON."""
     secret = 'key/with "quotes"'
     quoted = f'{{"a": "{BEARER}", "b": "key%2Fwith%20%22quotes%22", "c": "key/with \\"quotes\\"", '
-    coded = f'"d": "{b64encode(secret.encode()).decode()}", "short": "1234"}}'
+    packed = b64encode(secret.encode())
+    coded = f'"d": "{packed.decode()}", "e": "key%2Fwith+%22quotes%22", "short": "1234"}}'
     body = (quoted + coded).encode()
     head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\n\r\n".encode()
     with Server(answering(head + body)) as server:
@@ -222,4 +223,5 @@ def test_an_echo_in_the_body_is_masked_at_its_length():
     assert len(answer.body) == len(body)
     assert leaked(answer.body.decode()) == []
     assert b"quotes" not in answer.body
+    assert packed not in answer.body
     assert b"1234" in answer.body  # too short to be told from the digits of an id

@@ -1,0 +1,146 @@
+"""Ctrl+C anywhere in the thread that leads: nobody hangs, nothing is lost, nothing is written twice."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from tests.integration.store.commands import claim, evidence, faults, note, observe, settle
+
+from counterfoil.domain.command import Claimed
+from counterfoil.store import commit
+from counterfoil.store.commit import Job
+
+STORE = str(Path(commit.__file__).parent)
+
+
+class Interruption:
+    """Raises KeyboardInterrupt in this thread before the so-and-so-many-th instruction of the store's code."""
+
+    def __init__(self, at):
+        self.left, self.where = at, ""
+
+    def __enter__(self):
+        sys.settrace(self.enter)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(None)
+
+    def enter(self, frame, event, arg):
+        """Watch each instruction of the store's own functions, and of nothing else."""
+        if not frame.f_code.co_filename.startswith(STORE):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self.step
+
+    def step(self, frame, event, arg):
+        """Count down, once."""
+        if event == "opcode":
+            self.left -= 1
+            if self.left == 0:
+                self.where = f"{frame.f_code.co_name}:{frame.f_lineno}"
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self.step
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Followers look for themselves at once."""
+    monkeypatch.setattr(commit, "PATIENCE_SECONDS", 0.0)
+
+
+def queue(store, command):
+    """A follower that sleeps, as its caller would leave it."""
+    job = Job(command)
+    job.wait = threading.Lock()
+    job.wait.acquire()
+    store._commit._queue.append(job)
+    return job
+
+
+def shortfalls(store, jobs, interrupted):
+    """What an interruption broke, once the next caller has written."""
+    mine, raised = interrupted
+    found = [f"{job.command.id} unanswered" for job in jobs if not (job.done and isinstance(job.reply, Claimed))]
+    for command in [job.command for job in jobs if job.done]:
+        found += faults(store.load(command.id)) or []
+    stands = store.find(mine.tenant, mine.actor, mine.action, mine.key)
+    if not raised and stands is None:
+        found.append("acknowledged and not there")
+    if stands is not None and len(stands.events) != 1:
+        found.append("written twice")
+    if store._db.in_transaction or store._commit.lead.locked() or store._commit._queue:
+        found.append("left something open")
+    return found
+
+
+@pytest.mark.slow
+def test_an_interruption_at_any_instruction_leaves_the_store_whole(open_sqlite, impatient):
+    """One after another, each instruction of a leader's way: whoever writes next finds everything decided."""
+    store = open_sqlite()
+    broken, raised, points = [], 0, itertools.count(1)
+    for at in points:
+        followers = [queue(store, claim()) for _ in range(2)]
+        mine, was_raised = claim(), False
+        with Interruption(at) as interruption:
+            try:
+                store._commit.submit(mine)
+            except KeyboardInterrupt:
+                was_raised = True
+        raised += was_raised
+        store.write(claim())
+        broken += [(at, interruption.where, fault) for fault in shortfalls(store, followers, (mine, was_raised))]
+        if not interruption.where:
+            break
+    assert broken == []
+    assert raised == at - 1 > 300
+
+
+@pytest.mark.slow
+def test_a_lone_callers_interruption_leaves_its_receipt_whole(open_sqlite):
+    """A claim, its answer and late evidence, each interrupted everywhere: run again, each recognises itself."""
+    store = open_sqlite()
+    broken = []
+    for kind in ("claim", "settle", "observe"):
+        for at in itertools.count(1):
+            first = claim()
+            command = first
+            if kind != "claim":
+                reply = store.write(first)
+                command = settle(first, reply) if kind == "settle" else observe(first.id, evidence())
+            with Interruption(at) as interruption:
+                try:
+                    store._commit.submit(command)
+                except KeyboardInterrupt:
+                    store.write(command)
+            history = store.load(first.id)
+            if len(history.events) != (1 if kind == "claim" else 2) or faults(history):
+                broken.append((kind, at, interruption.where))
+            if not interruption.where:
+                break
+    assert broken == []
+
+
+@pytest.mark.slow
+def test_a_reader_that_is_interrupted_anywhere_spoils_no_later_one(open_sqlite):
+    """The reading connection is usable after each, and holds neither its lock nor a snapshot."""
+    store = open_sqlite()
+    first = claim()
+    store.write(first)
+    for at in itertools.count(1):
+        with Interruption(at) as interruption:
+            try:
+                store.load(first.id)
+            except KeyboardInterrupt:
+                pass
+        store.write(note(first.id, "seen"))
+        assert faults(store.load(first.id)) == [], interruption.where
+        assert len(store.load(first.id).events) == at + 1
+        assert not store._reading.locked()
+        if not interruption.where:
+            break

@@ -1,0 +1,500 @@
+"""Verification: an honest history has nothing wrong with it, and each edit and each forbidden decision is named."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from counterfoil import contracts
+from counterfoil.domain import rules
+from counterfoil.domain.attempt import Attempt
+from counterfoil.domain.audit import Law, audit
+from counterfoil.domain.command import Amendment
+from counterfoil.domain.event import Begun, Decided, Event, EventKind, History, Noted, chain, encode
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.identifier import number, operation_id
+from counterfoil.domain.operation import Operation
+from counterfoil.domain.payload import salted_digest, seal
+from counterfoil.domain.words import AttemptClass, Basis, Coverage, Discrepancy, Finding, Outcome, Source
+
+T0 = 1_800_000_000.0
+N = number(T0, 7)
+ID = operation_id(N, bytes(10))
+BODY = seal(bytes(16), b'{"order":"o-1"}')
+OTHER_BODY = seal(bytes(16), b'{"order":"o-2"}')
+KEY, LOOKUP, PLAIN = contracts.load("lab.key"), contracts.load("lab.lookup"), contracts.load("function.plain")
+ASSUMED = {"longest_delivery": {"seconds": 20.0, "by": "platform", "why": "the gateway gives up then"}}
+
+
+def begun(which=1, **changes):
+    """The record of a claim; a first one names its payload's digest."""
+    made = Begun(
+        attempt=Attempt(number=which, token=f"w.{which}", worker="w", send_seconds=10.0), provider_key=ID,
+        contract="ct1:x", contract_id="lab.lookup", payload_digest=salted_digest(BODY) if which == 1 else "",
+    )  # fmt: skip
+    return msgspec.structs.replace(made, **changes)
+
+
+def further(basis, attempt_class=AttemptClass.FIRST, *, token="w.2", **changes):
+    """The record of a second claim on a basis."""
+    again = Attempt(number=2, token=token, worker="w", send_seconds=10.0, attempt_class=attempt_class)
+    return begun(2, attempt=again, basis=basis, because=("it says so",), **changes)
+
+
+def said(finding, source=Source.ANSWER, **changes):
+    """One piece of evidence on attempt 1, quiesced, by a rule, naming the effect where it took place."""
+    effect = "refund" if finding in (Finding.SUCCEEDED, Finding.ACCEPTED) else ""
+    made = {"attempt": 1, "rule": "answers[0]", "effect": effect, "quiesced": source is not Source.LOOK, **changes}
+    return Evidence(source=source, finding=finding, **made)
+
+
+SILENCE = said(Finding.UNKNOWN, Source.TRANSPORT, rule="")
+NOT_SENT = said(Finding.NOT_SENT, Source.TRANSPORT, rule="")
+FOUND = said(Finding.SUCCEEDED, Source.LOOK, rule="looks[0].found", coverage=Coverage.OPERATION)
+ABSENT = said(Finding.ABSENT, Source.LOOK, rule="looks[0].absent", coverage=Coverage.OPERATION)
+PAID = Noted(note="look", facts={"used": 1, "of": 5})
+KINDS = {Begun: EventKind.BEGUN, Evidence: EventKind.OBSERVED, Decided: EventKind.DECIDED, Noted: EventKind.LOOKING}
+
+
+def chained(operation, events):
+    """The same events, numbered and hashed anew: what whoever recomputes the chain would leave."""
+    made, head = [], b""
+    for seq, event in enumerate(events, start=1):
+        head = chain(head, operation.id, seq, event.kind.value, event.at, event.record)
+        made.append(msgspec.structs.replace(event, n=operation.n, seq=seq, hash=head))
+    return History(operation=msgspec.structs.replace(operation, seq=len(made)), events=tuple(made))
+
+
+def event(record, at=0.0, *, kind=None, body=None):
+    """One event, not chained yet."""
+    kind = kind or KINDS[type(record)]
+    return Event(n=N, seq=0, kind=kind, at=T0 + at, record=encode(record), body=body, hash=b"")
+
+
+def forged(*entries):
+    """A well-chained history of arbitrary records, one a second unless a pair says when."""
+    timed = [(e if isinstance(e, tuple) else (e, float(i))) for i, e in enumerate(entries)]
+    events = [x if isinstance(x, Event) else event(x, at) for x, at in timed]
+    return chained(OPERATION, events)
+
+
+OPERATION = Operation(
+    n=N, id=ID, tenant="shop", actor="agent:a", action="refund", key="o-1", account="acct", fingerprint="cf1:f",
+    effect="ef1:e", owner="payments", value=1.0, created_at=T0, dispatch="started", attempts=1, exposure=1,
+    unresolved=1, step="recover", due_at=T0 + 10, worker="w", deadline=T0 + 10, updated_at=T0, seq=1,
+)  # fmt: skip
+CLAIMED = chained(
+    msgspec.structs.replace(OPERATION, dispatch=rules.Dispatch.STARTED), [event(begun(assumptions=ASSUMED), body=BODY)]
+)
+"""What a first claim leaves behind."""
+
+
+def follow(history, *steps):
+    """Let the house's own rules write, one a minute, as the store would."""
+    for step in steps:
+        now = history.events[-1].at + 60
+        decided = step(history, now)
+        assert isinstance(decided, Amendment), decided
+        new = [Event(n=N, seq=0, at=now, hash=b"", kind=e.kind, record=e.record, body=e.body) for e in decided.events]
+        history = chained(msgspec.structs.replace(decided.operation, updated_at=now), [*history.events, *new])
+    return history
+
+
+def observe(evidence, contract=LOOKUP, body=None):
+    """The rule that records evidence."""
+    digest = {"body_digest": salted_digest(body)} if body else {}
+    return rules.observe(evidence, encode(msgspec.structs.replace(evidence, **digest)), body, contract)
+
+
+def again(basis, contract=LOOKUP, **changes):
+    """The rule that claims a further attempt."""
+    record = begun(2, attempt=Attempt(number=2, token="w.2", worker="w2", send_seconds=10.0), **changes)
+    return rules.claim_again(record, contract, longest_delivery=20.0, automatic=False, basis=basis)
+
+
+def decide(decision):
+    """A person's decision, recorded beside an unchanged operation."""
+    record = encode(Decided(decision=decision, by="user:mara"))
+    return lambda history, _now: Amendment(
+        operation=history.operation, events=(rules.NewEvent(kind=EventKind.DECIDED, record=record),)
+    )
+
+
+look = rules.pay_look(LOOKUP, 0, asked=True, by="w")
+SECOND = said(Finding.SUCCEEDED, attempt=2)
+UNKNOWN = follow(CLAIMED, observe(SILENCE))
+HELD = chained(
+    msgspec.structs.replace(
+        OPERATION, dispatch=rules.Dispatch.NOT_STARTED, outcome=Outcome.UNOBSERVED, attempts=0, exposure=0,
+        unresolved=0, step="", due_at=0.0, worker="", deadline=0.0, held_by="op_other",
+    ),
+    [
+        event(
+            Noted(note="held by op_other", facts={"provider_key": ID, "payload_digest": salted_digest(BODY)}),
+            kind=EventKind.HELD, body=BODY,
+        )
+    ],
+)  # fmt: skip
+
+HONEST = {
+    "claimed": CLAIMED,
+    "unknown": UNKNOWN,
+    "held": HELD,
+    "succeeded": follow(CLAIMED, observe(said(Finding.SUCCEEDED), body=OTHER_BODY)),
+    "rejected": follow(CLAIMED, observe(said(Finding.REJECTED))),
+    "accepted": follow(CLAIMED, observe(said(Finding.ACCEPTED))),
+    "withdrawn": follow(CLAIMED, rules.withdraw(NOT_SENT, encode(NOT_SENT), None)),
+    "found": follow(UNKNOWN, look, observe(FOUND)),
+    "not found": follow(UNKNOWN, look, observe(said(Finding.UNKNOWN, Source.LOOK))),
+    "absent": follow(UNKNOWN, look, observe(ABSENT)),
+    "operator": follow(UNKNOWN, observe(said(Finding.SUCCEEDED, Source.OPERATOR, effect=""), body=OTHER_BODY)),
+    "held, then sent": follow(HELD, again(None), observe(said(Finding.SUCCEEDED))),
+    "sent after not_sent": follow(CLAIMED, observe(NOT_SENT), again(Basis.NOT_SENT), observe(SECOND)),
+    "sent after absence": follow(UNKNOWN, look, observe(ABSENT), again(Basis.ABSENCE_PROVEN), observe(SECOND)),
+    "sent after a rejection": follow(
+        CLAIMED, observe(said(Finding.REJECTED)), again(Basis.REJECTED_WITHOUT_EFFECT), observe(SECOND)
+    ),
+    "replayed": follow(
+        UNKNOWN, again(Basis.SAME_KEY_REPLAY, KEY, key_valid_seconds=86_400.0), observe(SECOND, KEY)
+    ),
+    "overridden": follow(UNKNOWN, decide("override"), again(Basis.OPERATOR_OVERRIDE)),
+    "contradicted": follow(
+        CLAIMED, observe(said(Finding.SUCCEEDED)), observe(said(Finding.REJECTED, Source.LATE_ANSWER))
+    ),
+    "duplicate": follow(UNKNOWN, look, observe(msgspec.structs.replace(FOUND, contradicts=True))),
+    "repeated": follow(CLAIMED, rules.repeated(OTHER_BODY)),
+    "erased": History(
+        operation=CLAIMED.operation, events=tuple(msgspec.structs.replace(e, body=None) for e in CLAIMED.events)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_what_the_rules_wrote_is_whole(name):
+    """Nothing is wrong with any history that the house's own rules wrote, its bodies erased or not."""
+    assert audit(HONEST[name]) == ()
+
+
+def laws(history):
+    """Which laws are broken at which events."""
+    return {(v.law, v.seq) for v in audit(history)}
+
+
+def wrong(history, law, words, *, seq):
+    """Say whether exactly this is wrong at an event, whatever the columns are."""
+    found = [v for v in audit(history) if v.law is not Law.PROJECTION]
+    return [(v.law, v.seq) for v in found] == [(law, seq)] and words in found[0].problem
+
+
+# -- edits without recomputation ---------------------------------------------------------------------------------------
+
+LONG = HONEST["sent after not_sent"]
+
+
+def replaced(history, index, **changes):
+    """The history with one event changed in place."""
+    events = list(history.events)
+    events[index] = msgspec.structs.replace(events[index], **changes)
+    return History(operation=history.operation, events=tuple(events))
+
+
+def without(history, *indexes):
+    """The history with events deleted."""
+    kept = tuple(e for i, e in enumerate(history.events) if i not in indexes)
+    return History(operation=history.operation, events=kept)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"record": encode(said(Finding.SUCCEEDED))},
+        {"at": LONG.events[1].at + 1},
+        {"hash": bytes(32)},
+        {"record": LONG.events[1].record + b" "},
+    ],
+    ids=["record", "time", "hash", "one space"],
+)
+def test_an_edited_event_is_named(changes):
+    """Whatever is changed of an event, its own hash does not cover it any more."""
+    assert (Law.CHAIN, 2) in laws(replaced(LONG, 1, **changes))
+
+
+def test_a_deleted_event_is_named():
+    """The event after the gap stands where another belongs."""
+    assert (Law.SEQUENCE, 3) in laws(without(LONG, 1))
+
+
+def test_a_deleted_tail_is_named():
+    """The operation's row names more events than there are."""
+    assert (Law.SEQUENCE, 4) in laws(without(LONG, 3))
+
+
+def test_deleting_everything_is_named():
+    """An operation without events names events that are not there."""
+    assert (Law.SEQUENCE, 1) in laws(without(LONG, 0, 1, 2, 3))
+    never = msgspec.structs.replace(without(LONG, 0, 1, 2, 3).operation, seq=0)
+    assert (Law.SEQUENCE, 1) in laws(History(operation=never, events=()))
+
+
+def test_an_inserted_event_is_named():
+    """An event that nobody's hash covers stands behind the last that the row names, or in the place of another."""
+    extra = msgspec.structs.replace(LONG.events[1], seq=5)
+    assert (Law.CHAIN, 5) in laws(History(operation=LONG.operation, events=(*LONG.events, extra)))
+    twice = (LONG.events[0], LONG.events[0], *LONG.events[1:])
+    assert (Law.SEQUENCE, 1) in laws(History(operation=LONG.operation, events=twice))
+
+
+def test_two_swapped_events_are_named():
+    """Each of the two covers an event that is not before it any more."""
+    first, second, third, fourth = LONG.events
+    swapped = (
+        first,
+        msgspec.structs.replace(third, seq=2),
+        msgspec.structs.replace(second, seq=3),
+        fourth,
+    )
+    assert {(Law.CHAIN, 2), (Law.CHAIN, 3)} <= laws(History(operation=LONG.operation, events=swapped))
+
+
+def test_an_event_of_another_operation_is_named():
+    """An event belongs to the row its number says."""
+    assert (Law.SEQUENCE, 2) in laws(replaced(LONG, 1, n=N + 1))
+
+
+def test_an_id_of_another_row_is_named():
+    """An operation's id holds its row number."""
+    other = msgspec.structs.replace(CLAIMED.operation, n=N + 1)
+    assert (Law.IDENTITY, 0) in laws(History(operation=other, events=CLAIMED.events))
+
+
+@pytest.mark.parametrize("body", [OTHER_BODY, b"", BODY[:-1]])
+def test_another_body_is_named(body):
+    """A body that is there is the one whose salted digest is on record."""
+    assert wrong(replaced(CLAIMED, 0, body=body), Law.BODY, "salted digest", seq=1)
+
+
+def test_a_body_nobody_recorded_is_named():
+    """A record that names no body has none."""
+    assert wrong(replaced(UNKNOWN, 1, body=BODY), Law.BODY, "names none", seq=2)
+    decided = follow(CLAIMED, decide("assign"))
+    assert wrong(replaced(decided, 1, body=BODY), Law.BODY, "names none", seq=2)
+
+
+COLUMNS = {
+    "permission": "denied",
+    "dispatch": "not_started",
+    "outcome": "unknown",
+    "disposition": "abandoned",
+    "discrepancy": Discrepancy.OPEN,
+    "attempts": 1,
+    "exposure": 3,
+    "unresolved": 1,
+    "settled_by": "succeeded:look",
+    "held_by": "op_other",
+    "looks": 2,
+    "worker": "another",
+    "deadline": T0,
+    "created_at": T0 - 1,
+    "updated_at": T0 - 1,
+    "step": "look",
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_an_edited_column_is_named(column):
+    """The columns are the fold of the events: an edit of any is found, and says what it should be."""
+    edited = msgspec.structs.replace(LONG.operation, **{column: COLUMNS[column]})
+    found = audit(History(operation=edited, events=LONG.events))
+    assert {v.law for v in found} == {Law.PROJECTION}
+    assert any(column in v.problem for v in found)
+
+
+def test_an_unresolved_operation_owes_a_step():
+    """What is unresolved has a next step on record."""
+    silent = msgspec.structs.replace(UNKNOWN.operation, step="")
+    assert laws(History(operation=silent, events=UNKNOWN.events)) == {(Law.PROJECTION, 0)}
+
+
+def test_a_slot_of_a_hold_is_no_edit():
+    """In which slot it holds its effect is decided by what else is unresolved, not by its own events."""
+    moved = msgspec.structs.replace(UNKNOWN.operation, unresolved=2)
+    assert audit(History(operation=moved, events=UNKNOWN.events)) == ()
+
+
+def test_a_note_about_another_operation_is_no_news():
+    """What is noted of another operation moves no column of this one."""
+    note = event(Noted(note="reopened", facts={"operation": "op_other"}), 600, kind=EventKind.NOTED)
+    assert audit(chained(UNKNOWN.operation, [*UNKNOWN.events, note])) == ()
+
+
+@pytest.mark.parametrize("record", [b"", b"{", b"[]", b'{"attempt":1}'])
+def test_an_unreadable_record_is_named(record):
+    """A record that cannot be read as its kind is named, and nothing is concluded from what follows."""
+    events = [UNKNOWN.events[0], msgspec.structs.replace(UNKNOWN.events[1], record=record)]
+    assert laws(chained(UNKNOWN.operation, events)) == {(Law.RECORD, 2)}
+
+
+# -- decisions that were not permitted ---------------------------------------------------------------------------------
+
+CLASS = {
+    Basis.NOT_SENT: AttemptClass.AFTER_NOT_SENT,
+    Basis.SAME_KEY_REPLAY: AttemptClass.SAME_KEY,
+    Basis.ABSENCE_PROVEN: AttemptClass.AFTER_ABSENCE,
+    Basis.REJECTED_WITHOUT_EFFECT: AttemptClass.OVERRIDE,
+    Basis.OPERATOR_OVERRIDE: AttemptClass.OVERRIDE,
+}
+REJECTED = said(Finding.REJECTED)
+LATE = 3600.0
+DETACHED = said(Finding.UNKNOWN, Source.TRANSPORT, rule="", quiesced=False)
+
+
+def on(basis, **changes):
+    """A second claim on a basis, of the class that basis gives."""
+    return further(basis.value, CLASS[basis], **changes)
+
+
+@pytest.mark.parametrize("decision", ["deny", "revoke", "expire"])
+def test_no_dispatch_without_authority(decision):
+    """An attempt that was claimed after permission had gone is named, and an approval brings it back."""
+    gone, approved = Decided(decision=decision, by="x"), Decided(decision="approve", by="x")
+    history = forged(begun(), NOT_SENT, gone, on(Basis.NOT_SENT))
+    assert wrong(history, Law.AUTHORITY, "while permission was", seq=4)
+    assert laws(forged(begun(), NOT_SENT, gone, approved, on(Basis.NOT_SENT))) <= {(Law.PROJECTION, 0)}
+
+
+def test_a_disposition_is_a_decision():
+    """Abandoning and closing move the disposition and nothing else."""
+    history = forged(begun(), SILENCE, Decided(decision="abandon", by="x"))
+    assert any("disposition is 'open'" in v.problem for v in audit(history))
+
+
+@pytest.mark.parametrize("basis", ["", "because", "first"])
+def test_no_second_attempt_without_a_basis(basis):
+    """A further attempt names one of the bases."""
+    assert wrong(forged(begun(), NOT_SENT, further(basis)), Law.BASIS, "without a recorded basis", seq=3)
+
+
+def test_a_first_attempt_has_no_basis():
+    """What comes first follows nothing."""
+    assert wrong(forged(begun(basis="not_sent")), Law.BASIS, "a first attempt", seq=1)
+
+
+def test_a_basis_gives_its_own_class():
+    """An approval is asked for the class of attempt that the basis gives."""
+    history = forged(begun(), NOT_SENT, further("not_sent", AttemptClass.SAME_KEY))
+    assert wrong(history, Law.BASIS, "does not allow class same_key", seq=3)
+
+
+@pytest.mark.parametrize(
+    ("before", "basis", "why"),
+    [
+        ([SILENCE], Basis.NOT_SENT, "may have left"),
+        ([REJECTED], Basis.NOT_SENT, "may have left"),
+        ([], Basis.NOT_SENT, "may have left"),
+        ([SILENCE], Basis.REJECTED_WITHOUT_EFFECT, "not every attempt was rejected"),
+        ([NOT_SENT], Basis.REJECTED_WITHOUT_EFFECT, "not every attempt was rejected"),
+        ([SILENCE], Basis.ABSENCE_PROVEN, "absence was not proven"),
+        ([REJECTED], Basis.ABSENCE_PROVEN, "absence was not proven"),
+        ([said(Finding.SUCCEEDED)], Basis.NOT_SENT, "taken place"),
+        ([said(Finding.ACCEPTED)], Basis.SAME_KEY_REPLAY, "taken place"),
+        ([SILENCE], Basis.OPERATOR_OVERRIDE, "no override"),
+        ([msgspec.structs.replace(SILENCE, contradicts=True)], Basis.SAME_KEY_REPLAY, "contradicted"),
+    ],
+)
+def test_a_basis_that_did_not_hold_is_named(before, basis, why):
+    """Every basis is judged again by what was known when it was taken."""
+    assert wrong(forged(begun(), *before, on(basis)), Law.BASIS, why, seq=len(before) + 2)
+
+
+def test_a_replay_keeps_to_its_key():
+    """A replay is made while the key surely protects, and with every earlier worker stopped."""
+    valid = {"key_valid_seconds": 100.0}
+    assert wrong(forged(begun(), SILENCE, (on(Basis.SAME_KEY_REPLAY, **valid), 101.0)), Law.BASIS, "had ended", seq=3)
+    running = forged(begun(), DETACHED, on(Basis.SAME_KEY_REPLAY, **valid))
+    assert wrong(running, Law.BASIS, "could still write", seq=3)
+    eternal = forged(begun(), DETACHED, (on(Basis.SAME_KEY_REPLAY), LATE))
+    assert laws(eternal) <= {(Law.PROJECTION, 0)}
+
+
+def test_one_override_is_one_attempt():
+    """A decision to override is used up by the attempt it allowed."""
+    override = Decided(decision="override", by="user:mara")
+    third = msgspec.structs.replace(
+        on(Basis.OPERATOR_OVERRIDE),
+        attempt=Attempt(number=3, token="w.3", worker="w", send_seconds=10.0, attempt_class=AttemptClass.OVERRIDE),
+    )
+    history = forged(begun(), SILENCE, override, on(Basis.OPERATOR_OVERRIDE), third)
+    assert wrong(history, Law.BASIS, "no override", seq=5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"token": "w.1"}, "token of an earlier attempt"),
+        ({"provider_key": "another"}, "another provider key"),
+    ],
+)
+def test_a_further_attempt_is_its_own_and_under_the_same_key(changes, why):
+    """No token is used twice, and every attempt carries the operation's provider key."""
+    assert wrong(forged(begun(), NOT_SENT, on(Basis.NOT_SENT, **changes)), Law.BASIS, why, seq=3)
+
+
+def test_attempts_are_numbered_densely():
+    """An attempt's number is one more than the attempts before it."""
+    assert (Law.BASIS, 1) in laws(forged(begun(2, payload_digest="sd1:x")))
+
+
+def test_what_was_sent_is_on_record():
+    """The first record of an operation, sent or held, names its payload's digest."""
+    assert wrong(forged(begun(payload_digest="")), Law.BODY, "what was sent", seq=1)
+    held = event(Noted(note="held by op_other"), kind=EventKind.HELD)
+    assert wrong(forged((held, 0.0)), Law.BODY, "what was asked", seq=1)
+
+
+# -- findings that nothing establishes ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("evidence", "why"),
+    [
+        (said(Finding.SUCCEEDED, Source.TRANSPORT), "the wire does not say"),
+        (said(Finding.REJECTED, Source.TRANSPORT), "the wire does not say"),
+        (said(Finding.ACCEPTED, Source.TRANSPORT), "the wire does not say"),
+        (said(Finding.SUCCEEDED, rule=""), "no rule"),
+        (said(Finding.REJECTED, rule=""), "no rule"),
+        (said(Finding.SUCCEEDED, effect=""), "names no effect"),
+        (said(Finding.NOT_SENT, Source.LOOK), "nothing was sent"),
+        (said(Finding.SUCCEEDED, Source.OPERATOR), "nothing that was seen"),
+        (said(Finding.ABSENT), "only a look"),
+        (said(Finding.SUCCEEDED, attempt=2), "attempt 2 of 1"),
+        (said(Finding.SUCCEEDED, attempt=0), "attempt 0 of 1"),
+    ],
+)
+def test_a_finding_needs_a_source_that_can_establish_it(evidence, why):
+    """Who says that something happened, or did not, is a provider, a look or a person, under a rule."""
+    assert wrong(forged(begun(), evidence), Law.EVIDENCE, why, seq=2)
+
+
+def test_evidence_needs_an_attempt_to_speak_of():
+    """Nothing is observed before anything was attempted."""
+    history = chained(HELD.operation, [*HELD.events, event(FOUND, 1.0)])
+    assert wrong(history, Law.EVIDENCE, "attempt 1 of 0", seq=2)
+
+
+@pytest.mark.parametrize(
+    ("assumptions", "silence", "looked", "why"),
+    [
+        (ASSUMED, SILENCE, None, "only a look that was paid for"),
+        ({}, SILENCE, LATE, "no longest_delivery"),
+        ({"longest_delivery": 20.0}, SILENCE, LATE, "no longest_delivery"),
+        ({"longest_delivery": {"seconds": True}}, SILENCE, LATE, "no longest_delivery"),
+        (ASSUMED, DETACHED, LATE, "could still write"),
+        (ASSUMED, SILENCE, 30.0, "too early"),
+    ],
+)
+def test_absence_needs_every_condition(assumptions, silence, looked, why):
+    """A negative settles only after a paid look, late enough, under a printed assumption, with every worker stopped."""
+    paid = [] if looked is None else [(PAID, looked)]
+    history = forged(begun(assumptions=assumptions), silence, *paid, (ABSENT, LATE + 1))
+    assert wrong(history, Law.EVIDENCE, why, seq=len(history.events))
+    assert (Law.EVIDENCE, 4) not in laws(forged(begun(assumptions=ASSUMED), SILENCE, (PAID, 30.1), (ABSENT, 31.0)))

@@ -1,0 +1,191 @@
+"""The reconcile plan by hand: a look is paid, made, read and recorded, or refused with the reason."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from counterfoil import contracts
+from counterfoil.domain.answer import Replied, Silent
+from counterfoil.domain.command import Amended, Declined
+from counterfoil.domain.contract import By
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.words import Coverage, Finding, Outcome, Source, Standing
+from counterfoil.plans.effects import Look
+from counterfoil.plans.reconcile import LOOK_SECONDS_MAX, next_look, reconcile
+from tests.crash.stepping import NOON, action, claimed, draw, ends, erased, held, observed, order, ruled
+
+KEY = contracts.load("lab.key")
+ITEM = {"id": "ef_1", "key": "op_1", "account": "acct", "state": "done", "payload": {"amount": 10}}
+CONTROL = {"id": "ef_0", "key": "control", "account": "acct", "state": "done", "payload": {}}
+
+
+def shown(*items):
+    """What a complete and healthy look shows, its known item included."""
+    return (Replied(status=200, body=json.dumps({"complete": True, "items": [*items, CONTROL]}).encode()),)
+
+
+def unknown(**said):
+    return observed(claimed(), Finding.UNKNOWN, **said)
+
+
+def to_look(history, of=None, *, at=NOON + 60):
+    """A plan that has paid for its look, the look, and the history with the payment."""
+    plan = reconcile(history, of or action(), draw(2), asked=True, by="ann")
+    paid = ruled(history, next(plan).rule, at)
+    look = plan.send(Amended(history=paid))
+    assert isinstance(look, Look)
+    return plan, look, paid
+
+
+def recorded(plan, answers, paid, at=NOON + 61):
+    """The evidence a look comes to, and what the plan returns once it is durable."""
+    amend = plan.send(answers)
+    after = ruled(paid, amend.rule, at)
+    return msgspec.json.decode(amend.record, type=Evidence), ends(plan, Amended(history=after))
+
+
+def test_a_look_that_finds_it_settles_the_unknown():
+    """Account, reference, state and content agree: succeeded, with the rule, the provider's name and the result."""
+    plan, look, paid = to_look(unknown())
+    assert (look.order.look, look.order.account, look.order.deadline_seconds) == (0, "acct", LOOK_SECONDS_MAX)
+    assert (look.order.names.provider_key, look.order.names.negative) == ("op_1", draw(2).negative)
+    evidence, ended = recorded(plan, shown(ITEM), paid)
+    assert (evidence.source, evidence.finding, evidence.coverage) == (
+        Source.LOOK, Finding.SUCCEEDED, Coverage.PROVIDER_KEY,
+    )  # fmt: skip
+    assert (evidence.rule, evidence.external_id) == ("looks[0].found", "ef_1")
+    assert (ended.standing, ended.operation.outcome) == (Standing.EXISTING, Outcome.SUCCEEDED)
+    assert ended.result == {"id": "ef_1", "state": "done"}
+
+
+def test_a_declared_result_is_all_a_look_returns():
+    """The action's pointers narrow what a look brings, as they narrow an answer."""
+    plan, _, paid = to_look(unknown(), action(result=("/id",)))
+    assert recorded(plan, shown(ITEM), paid)[1].result == {"id": "ef_1"}
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        shown(),
+        (Replied(status=404),),
+        (Replied(status=200, body=b'{"complete":false,"items":[]}'),),
+        (Silent(may_have_left=True, reason="read_timeout"),),
+        (),
+        shown({**ITEM, "payload": {"amount": 11}}),
+        shown({**ITEM, "account": "other"}),
+    ],
+    ids=["absent", "404", "incomplete", "silent", "not made", "other content", "other account"],
+)
+def test_a_look_that_proves_nothing_settles_nothing(answers):
+    """Unknown stays unknown: one read is spent, what was seen is recorded, and the next step is named."""
+    plan, _, paid = to_look(unknown())
+    evidence, ended = recorded(plan, answers, paid)
+    assert evidence.finding is Finding.UNKNOWN
+    assert (ended.standing, ended.operation.outcome) == (Standing.UNRESOLVED, Outcome.UNKNOWN)
+    assert (ended.operation.looks, ended.operation.step) == (1, "look")
+
+
+@pytest.mark.parametrize(
+    ("at", "quiesced", "assumed", "finding"),
+    [
+        (NOON + 71, True, 60.0, Finding.ABSENT),
+        (NOON + 70, True, 60.0, Finding.UNKNOWN),
+        (NOON + 71, False, 60.0, Finding.UNKNOWN),
+        (NOON + 71, True, None, Finding.UNKNOWN),
+        (NOON + 11, True, 0.0, Finding.ABSENT),
+    ],
+    ids=["late enough", "too early", "may still write", "nothing assumed", "assumed at once"],
+)
+def test_absence_is_the_calculators_word(at, quiesced, assumed, finding):
+    """Nothing found is absence only after deadline and assumed delivery, with every sender quiet; zero is a time."""
+    of = action(longest_delivery=assumed, longest_delivery_by="ann", longest_delivery_why="measured")
+    plan, _, paid = to_look(unknown(quiesced=quiesced), of, at=at)
+    evidence, ended = recorded(plan, shown(), paid)
+    assert evidence.finding is finding
+    assert ended.operation.outcome is (Outcome.REJECTED if finding is Finding.ABSENT else Outcome.UNKNOWN)
+
+
+def test_two_things_with_one_reference_are_a_discrepancy():
+    """It happened, and once too often: succeeded, contradicted, and for a person."""
+    plan, _, paid = to_look(unknown())
+    _, ended = recorded(plan, shown(ITEM, {**ITEM, "id": "ef_2"}), paid)
+    assert (ended.operation.outcome, ended.operation.step) == (Outcome.SUCCEEDED, "review")
+    assert ended.standing is Standing.UNRESOLVED
+
+
+@pytest.mark.parametrize(
+    ("history", "of", "because"),
+    [
+        (erased(unknown()), action(), "its payload was erased"),
+        (unknown(of=action("lab.nothing")), action("lab.nothing"), "the contract names no look that can be made"),
+        (held(), action(), "the contract names no look that can be made"),
+    ],
+    ids=["erased", "no look", "nothing attempted"],
+)
+def test_what_cannot_be_looked_for(history, of, because):
+    """Without a payload to compare with, a look to make or an attempt to look for, nothing is paid."""
+    ended = ends(reconcile(history, of, draw(2), asked=True, by="ann"))
+    assert (ended.because, ended.standing) == ((because,), Standing.UNRESOLVED)
+
+
+@pytest.mark.parametrize(
+    ("reply", "standing", "because"),
+    [
+        (Declined(because=("the read budget is spent",), history=unknown()), Standing.UNRESOLVED, "the read budget is spent"),
+        (
+            Declined(because=("resolved",), history=observed(claimed(), Finding.SUCCEEDED, effect="pay")),
+            Standing.EXISTING,
+            "resolved",
+        ),
+    ],
+)
+def test_a_refused_look_is_not_made(reply, standing, because):
+    """The budget, the spacing or somebody else's settlement say no under the lock: nothing is read."""
+    plan = reconcile(unknown(), action(), draw(2), asked=False, by="w")
+    next(plan)
+    ended = ends(plan, reply)
+    assert (ended.standing, ended.because) == (standing, (because,))
+
+
+def test_a_reply_no_store_gives_refuses_too():
+    """Without a payment nothing is read, whatever the reply was."""
+    plan = reconcile(unknown(), action(), draw(2), asked=False, by="w")
+    next(plan)
+    assert ends(plan, None).because == ()
+
+
+def test_looks_take_turns_and_an_id_must_be_known():
+    """Each of the contract's looks in turn; one by id only once an answer has named one."""
+    by_id = msgspec.structs.replace(KEY.looks[0], by=By.ID)
+    both = action(msgspec.structs.replace(KEY, looks=(by_id, KEY.looks[0])))
+
+    def turns(history):
+        attempts = (msgspec.structs.replace(_attempt(history)),)
+        rows = [msgspec.structs.replace(history.operation, looks=looks) for looks in range(4)]
+        return [next_look(msgspec.structs.replace(history, operation=row), both, attempts) for row in rows]
+
+    assert turns(unknown()) == [1, 1, 1, 1]
+    named = observed(claimed(), Finding.ACCEPTED, external_id="ef_1")
+    assert turns(named) == [0, 1, 0, 1]
+    plan, look, _ = to_look(unknown(external_id="ef_1"), both)
+    assert look.order.names.external_id == "ef_1"
+    plan.close()
+
+
+def _attempt(history):
+    from counterfoil.domain.event import attempts_of
+
+    return attempts_of(history.events)[0][0]
+
+
+def test_an_operation_without_a_claim_is_asked_by_its_own_key():
+    """The destination and key are those of the claim, not of today's action."""
+    moved = action(destination="https://elsewhere.example")
+    plan, look, _ = to_look(unknown(), moved)
+    assert look.order.destination == "https://api.example"
+    assert order().intent.destination == "https://api.example"
+    plan.close()
