@@ -73,6 +73,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """The caller's own arguments, equal to the payload; None where only the frozen payload is at hand."""
     mentioned: dict[str, str] = {}
     """A model's own key or a framework's call id: evidence, never the key."""
+    form: object = None
+    """The action's claim form, where the caller keeps one (`plans.claims.ClaimForm`)."""
 
 
 class Draw(msgspec.Struct, frozen=True, gc=False, kw_only=True):

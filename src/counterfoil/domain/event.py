@@ -49,11 +49,27 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     hash: bytes
 
 
+class Intended(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What was asked, as the chain keeps it: whoever edits it in the projection is found out."""
+
+    tenant: str
+    actor: str
+    action: str
+    account: str
+    key: str
+    fingerprint: str
+    effect: str
+    owner: str
+    value: float
+
+
 class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a claim records before anything leaves."""
 
     attempt: Attempt
     provider_key: str
+    intent: Intended | None = None
+    """Of an operation's first event; every later one is of the same intent."""
     contract: str
     """Digest of the contract the receipt stands on."""
     contract_id: str

@@ -23,6 +23,7 @@ def propose(claim: Claim, holder: str, now: float) -> tuple[Operation, NewEvent]
         value=claim.value, created_at=now, held_by=holder, updated_at=now, seq=1,
     )  # fmt: skip
     facts = {
+        "intent": msgspec.to_builtins(begun.intent),
         "provider_key": begun.provider_key,
         "contract": begun.contract,
         "payload_digest": begun.payload_digest,

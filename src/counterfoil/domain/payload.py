@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+
 from counterfoil.domain.event import EventKind, History
 
 SALT_BYTES = 16

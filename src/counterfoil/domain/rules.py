@@ -12,7 +12,7 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import content, salted_digest
 from counterfoil.domain.retry import RetryDecision, Situation, decide_retry
-from counterfoil.domain.schedule import LOOK, NOTHING, RECOVER, REPLAY, REVIEW, Next, next_step
+from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REVIEW, Next, next_step
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission, Source
 
 REPEATS_RECORDED_MAX = 16
@@ -37,10 +37,6 @@ def advance(
     jitter: float = 0.0,
 ) -> Moved:
     """Fold one more piece of evidence into an operation; what it says happened is never lowered."""
-    if len(attempts) == 1 and attempts[0].finding is None and discrepancy is Discrepancy.NONE:
-        ended = _ENDS.get(evidence.finding)
-        if ended is not None and evidence.source is Source.ANSWER and not evidence.contradicts:
-            return _end(operation, evidence, ended)
     moved, contradicts = settle(attempts, evidence)
     after = Discrepancy.OPEN if contradicts or evidence.contradicts else discrepancy
     folded = fold(moved, after, follows=contract.follows)
@@ -51,18 +47,11 @@ def advance(
 _ENDS = {Finding.SUCCEEDED: Outcome.SUCCEEDED, Finding.REJECTED: Outcome.REJECTED}
 
 
-def _end(operation: Operation, evidence: Evidence, outcome: Outcome) -> Moved:
-    """The ordinary end, a first attempt whose answer settles it, written out; a property test holds it to the fold."""
-    after = msgspec.structs.replace(
-        operation,
-        dispatch=Dispatch.COMPLETED,
-        outcome=outcome,
-        exposure=0,
-        unresolved=0,
-        settled_by="succeeded:answer" if outcome is Outcome.SUCCEEDED else "rejected:answer",
-        step="",
-    )
-    return Moved(operation=after, next=NOTHING)
+def ordinary_end(evidence: Evidence) -> Outcome | None:
+    """The outcome of a first attempt that its own answer settles, without a fold; None where the fold must say."""
+    if evidence.source is not Source.ANSWER or evidence.contradicts:
+        return None
+    return _ENDS.get(evidence.finding)
 
 
 def _project(operation: Operation, folded: Fold, discrepancy: Discrepancy, evidence: Evidence, step: Next) -> Operation:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from counterfoil.domain.action import Action, Draw, Order
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Claim
-from counterfoil.domain.event import Begun, encode
+from counterfoil.domain.event import Begun, Intended, encode
 from counterfoil.domain.payload import SALT_BYTES, salted_digest, seal
 
 
@@ -14,13 +16,65 @@ def first_claim(order: Order, draw: Draw) -> Claim:
     intent, action = order.intent, order.action
     body = seal(draw.salts[:SALT_BYTES], intent.payload)
     digest = salted_digest(body)
-    begun = begun_for(action, draw, destination=intent.destination, payload_digest=digest, mentioned=order.mentioned)
+    form = order.form
+    if isinstance(form, ClaimForm) and order.value == form.value and not order.mentioned:
+        record = form.fill(intent.key, intent.fingerprint, intent.effect, draw.id, draw.token, draw.worker, digest)
+    else:
+        record = encode(first_begun_for(order, draw, digest))
     return Claim(
         n=draw.n, id=draw.id, tenant=intent.tenant, actor=intent.actor, action=intent.action, key=intent.key,
         account=intent.account, fingerprint=intent.fingerprint, effect=intent.effect, owner=action.owner,
         value=order.value, worker=draw.worker, send_seconds=action.send_seconds,
-        record=encode(begun), body=body, payload_digest=digest,
+        record=record, body=body, payload_digest=digest,
     )  # fmt: skip
+
+
+def first_begun_for(order: Order, draw: Draw, payload_digest: str) -> Begun:
+    """The record of a first claim: what was asked stands in it, under the chain's hash."""
+    intent, action = order.intent, order.action
+    begun = begun_for(
+        action, draw, destination=intent.destination, payload_digest=payload_digest, mentioned=order.mentioned
+    )
+    intended = Intended(
+        tenant=intent.tenant, actor=intent.actor, action=intent.action, account=intent.account, key=intent.key,
+        fingerprint=intent.fingerprint, effect=intent.effect, owner=action.owner, value=order.value,
+    )  # fmt: skip
+    return msgspec.structs.replace(begun, intent=intended)
+
+
+class ClaimForm:
+    """The record of one action's first claims with gaps for what differs: the same bytes, an eighth of the work.
+
+    Args:
+        order: any order of the action and actor, with the value at risk that most have.
+    """
+
+    __slots__ = ("_pieces", "value")
+
+    def __init__(self, order: Order) -> None:
+        self.value = order.value
+        gaps = [f"\x02gap-{i}\x03" for i in range(7)]
+        key, fingerprint, effect, identifier, token, worker, digest = gaps
+        intent = msgspec.structs.replace(order.intent, key=key, fingerprint=fingerprint, effect=effect)
+        draw = Draw(n=0, id=identifier, worker=worker, token=token, salts=b"", jitter=0.0)
+        blank = msgspec.structs.replace(order, intent=intent, mentioned={})
+        text = encode(first_begun_for(blank, draw, digest))
+        # Each gap stands once, as a JSON string of its own; what stands between them never changes.
+        found = sorted((text.index(encode(gap)), i) for i, gap in enumerate(gaps))
+        pieces, start = [], 0
+        for at, i in found:
+            pieces.append((text[start:at], i))
+            start = at + len(encode(gaps[i]))
+        self._pieces = (tuple(pieces), text[start:])
+
+    def fill(self, *values: str) -> bytes:
+        """Write the record of one claim: key, fingerprint, effect, id, token, worker and payload digest."""
+        pieces, end = self._pieces
+        parts: list[bytes] = []
+        for piece, i in pieces:
+            parts += (piece, encode(values[i]))
+        parts.append(end)
+        return b"".join(parts)
 
 
 def begun_for(

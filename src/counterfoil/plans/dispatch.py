@@ -9,7 +9,6 @@ import msgspec
 from counterfoil.domain import rules
 from counterfoil.domain.action import Action, Draw, Order
 from counterfoil.domain.answer import Answer, Returned, Silent
-from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import (
     Amend,
     Amended,
@@ -28,7 +27,7 @@ from counterfoil.domain.judge import judge
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import SALT_BYTES, frozen_payload, seal
 from counterfoil.domain.result import declared, kept_result
-from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Finding, Outcome, Source, Standing
+from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Source, Standing
 from counterfoil.plans import observing
 from counterfoil.plans.claims import begun_for, first_claim
 from counterfoil.plans.effects import Ended, Find, Flight, Plan, Redraw, Send, Validate
@@ -60,7 +59,9 @@ def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
         claim = first_claim(order, draw)
         reply = yield from _claim(claim)
     if isinstance(reply, Claimed):
-        return (yield from _send_first(order, draw, claim, reply))
+        first = observing.First(claim=claim, token=draw.token, at=reply.at, head=reply.head)
+        payload = order.intent.payload
+        return (yield from send(order, draw, first, payload, order.arguments, provider_key=claim.id))
     if isinstance(reply, Conflict):
         raise KeyConflict(
             order.intent.key, operation=reply.operation, stored=reply.stored, offered=order.intent.fingerprint
@@ -102,41 +103,25 @@ def _refused_by_check(order: Order, refusal: str) -> Plan[Ended]:
     return stands(history, because=(refusal,))
 
 
-def _send_first(order: Order, draw: Draw, claim: Claim, claimed: Claimed) -> Plan[Ended]:
-    attempt = Attempt(
-        number=1, token=draw.token, worker=draw.worker, started_at=claimed.at, send_seconds=claim.send_seconds
-    )
-    deadline = attempt.deadline
-    operation = Operation(
-        n=claim.n, id=claim.id, tenant=claim.tenant, actor=claim.actor, action=claim.action, key=claim.key,
-        account=claim.account, fingerprint=claim.fingerprint, effect=claim.effect, owner=claim.owner,
-        value=claim.value, created_at=claimed.at, dispatch=Dispatch.STARTED, attempts=1, exposure=1, unresolved=1,
-        step="recover", due_at=deadline, worker=claim.worker, deadline=deadline, updated_at=claimed.at, seq=1,
-    )  # fmt: skip
-    holds = observing.Claimed(operation=operation, attempts=(attempt,), discrepancy=Discrepancy.NONE, head=claimed.head)
-    payload = order.intent.payload
-    return (yield from send(order, draw, holds, payload=payload, arguments=order.arguments, provider_key=claim.id))
-
-
 def send(
     order: Order,
     draw: Draw,
-    claimed: observing.Claimed,
-    *,
+    holder: observing.First | observing.Claimed,
     payload: bytes,
     arguments: object,
+    *,
     provider_key: str,
 ) -> Plan[Ended]:
     """Cross the boundary once and record what came back, or that nothing did."""
-    action, number = order.action, claimed.attempts[-1].number
+    action, number = order.action, holder.number
     salt = draw.salts[SALT_BYTES:]
     flight = Flight()
     write = SendOrder(
-        account=claimed.operation.account, destination=order.intent.destination, payload=payload,
+        account=order.intent.account, destination=order.intent.destination, payload=payload,
         provider_key=provider_key, deadline_seconds=action.send_seconds,
     )  # fmt: skip
     effect = Send(
-        operation=claimed.operation.id, action=action, order=write, attempt=number, token=draw.token,
+        operation=holder.id, action=action, order=write, attempt=number, token=draw.token,
         arguments=arguments, flight=flight,
     )  # fmt: skip
     try:
@@ -150,14 +135,14 @@ def send(
             evidence = msgspec.structs.replace(evidence, quiesced=False)
         # What interrupted it goes on, also where the store cannot take the record: that reads as unknown.
         with contextlib.suppress(CounterfoilError):
-            yield from observing.record(claimed, observing.sealed(evidence, salt), action.contract, jitter=draw.jitter)
+            yield from observing.record(holder, observing.sealed(evidence, salt), action.contract, jitter=draw.jitter)
         raise
     said = observing.sealed(_judged(action, answer, number), salt, _text(action, answer))
     evidence = said.evidence
     # Crash here: answered and unrecorded; it reads as unknown until a look (test_crash_before_outcome).
-    operation = yield from observing.record(claimed, said, action.contract, jitter=draw.jitter)
+    after = yield from observing.record(holder, said, action.contract, jitter=draw.jitter)
     return Ended(
-        operation=operation, standing=Standing.NEW, result=evidence.result, evidence_rule=evidence.rule,
+        operation=after, standing=Standing.NEW, result=evidence.result, evidence_rule=evidence.rule,
         error=flight.error,
     )  # fmt: skip
 
@@ -229,7 +214,7 @@ def _send_again(order: Order, draw: Draw, history: History) -> Plan[Ended]:
         operation = yield from observing.record(claimed, said, order.action.contract, jitter=draw.jitter)
         return Ended(operation=operation, standing=_standing(operation), because=("its payload was erased",))
     arguments = order.arguments if payload == order.intent.payload else None
-    return (yield from send(order, draw, claimed, payload=payload, arguments=arguments, provider_key=provider_key))
+    return (yield from send(order, draw, claimed, payload, arguments, provider_key=provider_key))
 
 
 def may_dispatch(operation: Operation) -> bool:

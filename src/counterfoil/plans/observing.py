@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+from typing import ClassVar
 
 import msgspec
 
 from counterfoil.domain import canonical, rules
 from counterfoil.domain.attempt import Attempt
-from counterfoil.domain.command import Amend, Amended, Declined, Settle, Settled
+from counterfoil.domain.command import Amend, Amended, Claim, Declined, Settle, Settled
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.errors import CounterfoilError
 from counterfoil.domain.event import encode
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import RESULT_BYTES_MAX, salted_digest, seal
-from counterfoil.domain.words import Discrepancy
+from counterfoil.domain.schedule import NOTHING, RECOVER
+from counterfoil.domain.words import Discrepancy, Dispatch, Outcome
 from counterfoil.plans.effects import Plan
 
 
@@ -26,6 +28,62 @@ class Claimed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     attempts: tuple[Attempt, ...]
     discrepancy: Discrepancy
     head: bytes
+
+    @property
+    def id(self) -> str:
+        """The operation's id."""
+        return self.operation.id
+
+    @property
+    def number(self) -> int:
+        """The claimed attempt's number."""
+        return self.attempts[-1].number
+
+
+class First(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """The same of a first claim, not yet written out: its ordinary end needs no more."""
+
+    claim: Claim
+    token: str
+    at: float
+    head: bytes
+    number: ClassVar[int] = 1
+
+    @property
+    def id(self) -> str:
+        """The operation's id."""
+        return self.claim.id
+
+    def whole(self) -> Claimed:
+        """The operation as its claim left it, and its attempt."""
+        c = self.claim
+        attempt = Attempt(
+            number=1, token=self.token, worker=c.worker, started_at=self.at, send_seconds=c.send_seconds
+        )
+        operation = self._operation(
+            dispatch=Dispatch.STARTED, outcome=Outcome.UNOBSERVED, exposure=1, settled_by="", step=RECOVER,
+            due_at=attempt.deadline,
+        )  # fmt: skip
+        return Claimed(operation=operation, attempts=(attempt,), discrepancy=Discrepancy.NONE, head=self.head)
+
+    def ended(self, outcome: Outcome) -> Operation:
+        """The operation after its ordinary end; a property test holds it to the fold."""
+        return self._operation(
+            dispatch=Dispatch.COMPLETED, outcome=outcome, exposure=0, settled_by=f"{outcome._value_}:answer", step="",
+            due_at=0.0,
+        )  # fmt: skip
+
+    def _operation(
+        self, *, dispatch: Dispatch, outcome: Outcome, exposure: int, settled_by: str, step: str, due_at: float
+    ) -> Operation:
+        c, at = self.claim, self.at
+        return Operation(
+            n=c.n, id=c.id, tenant=c.tenant, actor=c.actor, action=c.action, key=c.key, account=c.account,
+            fingerprint=c.fingerprint, effect=c.effect, owner=c.owner, value=c.value, created_at=at,
+            dispatch=dispatch, outcome=outcome, attempts=1, exposure=exposure, unresolved=exposure,
+            settled_by=settled_by, step=step, due_at=due_at, worker=c.worker, deadline=at + c.send_seconds,
+            updated_at=at, seq=1,
+        )  # fmt: skip
 
 
 class Sealed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -60,13 +118,18 @@ def sealed(evidence: Evidence, salt: bytes, result: bytes | None = None) -> Seal
     return Sealed(evidence=evidence, line=encode(bare), body=body)
 
 
-def record(claimed: Claimed, said: Sealed, contract: Contract, *, jitter: float) -> Plan[Operation]:
+def record(holder: Claimed | First, said: Sealed, contract: Contract, *, jitter: float) -> Plan[Operation]:
     """Make evidence durable for the holder of a claim; it reads nothing unless somebody wrote meanwhile."""
-    moved = rules.advance(
-        claimed.operation, claimed.attempts, claimed.discrepancy, said.evidence, contract, jitter=jitter
-    )
-    after, step = moved.operation, moved.next
-    settle = Settle(operation=after, head=claimed.head, record=said.line, body=said.body, due_after=step.after_seconds)
+    outcome = rules.ordinary_end(said.evidence) if type(holder) is First else None
+    if outcome is not None:
+        after, step = holder.ended(outcome), NOTHING  # type: ignore[union-attr]
+    else:
+        claimed = holder.whole() if isinstance(holder, First) else holder
+        moved = rules.advance(
+            claimed.operation, claimed.attempts, claimed.discrepancy, said.evidence, contract, jitter=jitter
+        )
+        after, step = moved.operation, moved.next
+    settle = Settle(operation=after, head=holder.head, record=said.line, body=said.body, due_after=step.after_seconds)
     try:
         reply = yield settle
     except (Exception, GeneratorExit):

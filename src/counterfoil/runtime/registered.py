@@ -13,6 +13,7 @@ from counterfoil.domain.action import Action, Order
 from counterfoil.domain.canonical import NotCanonical
 from counterfoil.domain.errors import BadValue, NotDeclared, PayloadRefused
 from counterfoil.domain.intent import Intent, Occurrence, Siblings, effect_namer
+from counterfoil.plans.claims import ClaimForm
 from counterfoil.ports.provider import Provider, SendOrder
 
 KEY_CHARS_MAX = 255
@@ -59,6 +60,8 @@ class Registered:
         """The provider can use the caller's own arguments."""
         prefix = canonical.canonical([action.account, action.destination])
         self._print_prefix = prefix[:-1] + b","
+        self._forms: dict[str, ClaimForm] = {}
+        """By actor: a ledger has one, or few."""
         self._effect_of = effect_namer(action.tenant, action.account, action.effect)
         self._selects = bool(action.material or action.immaterial)
         self._by_print = not action.effect_pointers and action.siblings is Siblings.HELD
@@ -105,7 +108,12 @@ class Registered:
             effect=self._effect_of((print_,)) if self._by_print else self._effect(frozen, print_, named),
         )  # fmt: skip
         value = 1.0 if self._value is None else self._value_of(payload)
-        return Order(intent=intent, action=action, value=value, arguments=arguments, mentioned=mentioned or {})
+        form = self._forms.get(actor)
+        if form is None:
+            form = self._forms[actor] = ClaimForm(Order(intent=intent, action=action))
+        return Order(
+            intent=intent, action=action, value=value, arguments=arguments, mentioned=mentioned or {}, form=form
+        )
 
     def key_of(self, payload: Any, print_: str, scopes: Mapping[str, str], given: str | int | None) -> str:
         """The key of one occurrence, from trusted code; derived within a declared scope otherwise."""

@@ -87,7 +87,10 @@ def shown(thing: object) -> str:
     return repr(thing) + str(thing) + pretty_repr(thing)
 
 
-@pytest.mark.parametrize("name", scripts())
+ENDS = [pytest.param(name, marks=pytest.mark.slow if name == "hangs" else ()) for name in scripts()]
+
+
+@pytest.mark.parametrize("name", ENDS)
 def test_r76_no_end_of_an_exchange_shows_a_secret(name, everything_logged, capfd):
     """However it ends, the answer, the flight, the logs and the terminal hold no canary of request or reply."""
     script, scheme = scripts()[name]
