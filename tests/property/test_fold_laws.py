@@ -5,23 +5,28 @@ from __future__ import annotations
 import itertools
 
 import msgspec
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from counterfoil import contracts
 from counterfoil.domain import rules
+from counterfoil.domain.command import Settled
 from counterfoil.domain.attempt import NO_EFFECT, Attempt, fold, settle
 from counterfoil.domain.contract import Terminal
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.schedule import next_step
 from counterfoil.domain.words import Coverage, Discrepancy, Dispatch, Finding, Outcome, Source
+from counterfoil.plans import observing
+from counterfoil.plans.claims import ClaimForm, first_claim
+from tests.crash.stepping import NOON, draw, ends, order
 
 ATTEMPTS_MAX = 3
 PLAIN = [contracts.load(name) for name in contracts.names()]
 TERMINAL = Terminal(source="service", state={"/state": ("paid",)}, finding="succeeded")
 CONTRACTS = [*PLAIN, *(msgspec.structs.replace(contract, terminal=(TERMINAL,)) for contract in PLAIN)]
-HAPPENED = {Finding.SUCCEEDED, Finding.ACCEPTED}
+SOME = settings(max_examples=60)
+"""Small worlds: three attempts and eight words are soon seen through."""
 
 
 def untouched(count: int) -> tuple[Attempt, ...]:
@@ -60,6 +65,7 @@ def folded(attempts, observed, *, follows=False):
     return attempts, discrepancy, fold(attempts, discrepancy, follows=follows)
 
 
+@SOME
 @given(stories(), st.data())
 def test_proof_is_never_lowered(story, data):
     """Once an effect is proven the outcome is `succeeded` for good, and so is the attempt that was proven."""
@@ -74,6 +80,7 @@ def test_proof_is_never_lowered(story, data):
         assert later.outcome is Outcome.SUCCEEDED
 
 
+@SOME
 @given(stories(), st.data())
 def test_one_attempt_settles_no_other(story, data):
     """What one attempt was told, and that it was not sent, leaves every other attempt what it was (F2, F3, R8)."""
@@ -86,6 +93,7 @@ def test_one_attempt_settles_no_other(story, data):
     assert all(old == new for old, new in others)
 
 
+@SOME
 @given(stories())
 def test_rejected_means_that_nothing_may_have_happened(story):
     """`rejected` stands only where every attempt is known to have done nothing and nothing contradicts that."""
@@ -98,6 +106,7 @@ def test_rejected_means_that_nothing_may_have_happened(story):
         assert all(attempt.finding is Finding.NOT_SENT for attempt in after)
 
 
+@SOME
 @given(stories(), st.booleans())
 def test_exposure_and_unresolved(story, follows):
     """Exposure counts what may have left and is not settled; unresolved is that, a discrepancy, or a pending end."""
@@ -110,6 +119,7 @@ def test_exposure_and_unresolved(story, follows):
     assert columns.unresolved is (columns.exposure > 0 or discrepancy is Discrepancy.OPEN or pending)
 
 
+@SOME
 @given(stories(), st.data())
 def test_unknown_ends_only_by_evidence(story, data):
     """However often nothing was found out, an unknown outcome stays unknown and its exposure stays what it is."""
@@ -121,6 +131,7 @@ def test_unknown_ends_only_by_evidence(story, data):
     assert (later.outcome, later.unresolved, later.exposure) == (Outcome.UNKNOWN, True, columns.exposure)
 
 
+@SOME
 @given(st.integers(2, ATTEMPTS_MAX), st.data())
 def test_the_order_of_independent_evidence_does_not_matter(count, data):
     """One word on each attempt comes to the same whichever is heard first."""
@@ -131,6 +142,7 @@ def test_the_order_of_independent_evidence_does_not_matter(count, data):
     assert len(results) == 1
 
 
+@SOME
 @given(stories(), st.randoms(use_true_random=False))
 def test_whether_it_happened_does_not_depend_on_the_order(story, random):
     """If any evidence proves the effect the outcome is `succeeded`, in whatever order all of it is heard."""
@@ -141,6 +153,7 @@ def test_whether_it_happened_does_not_depend_on_the_order(story, random):
     assert all((outcome is Outcome.SUCCEEDED) is proven for outcome in outcomes)
 
 
+@SOME
 @given(stories())
 def test_a_discrepancy_hides_no_proof(story):
     """An open discrepancy leaves what is proven, makes the rest unknown, and is never resolved by itself."""
@@ -152,6 +165,7 @@ def test_a_discrepancy_hides_no_proof(story):
     assert columns.unresolved
 
 
+@SOME
 @given(stories())
 def test_denied_proof_opens_a_discrepancy(story):
     """Evidence that an effect happened and evidence that its attempt did nothing are never both simply taken."""
@@ -164,6 +178,7 @@ def test_denied_proof_opens_a_discrepancy(story):
             assert discrepancy is Discrepancy.OPEN
 
 
+@SOME
 @given(stories())
 def test_nobody_is_quiesced_by_another(story):
     """A worker counts as quiet only by what was observed of its own attempt, and stays so."""
@@ -173,9 +188,38 @@ def test_nobody_is_quiesced_by_another(story):
         assert attempt.quiesced is any(e.quiesced and e.attempt == attempt.number for e in observed)
 
 
+@SOME
 @given(st.sampled_from(CONTRACTS), evidence_of(1), st.floats(0, 1))
-def test_the_short_way_is_the_long_way(contract, evidence, jitter):
-    """A first attempt's first evidence moves the columns exactly as the fold says, by whichever way it is computed."""
+def test_an_ordinary_end_is_the_folds(contract, evidence, jitter):
+    """Whoever has just claimed writes, and is told, exactly what the fold over the whole operation would say."""
+    first = observing.First(claim=first_claim(order(), draw()), token="w.1", at=NOON, head=b"h")
+
+    def written(holder):
+        plan = observing.record(holder, observing.sealed(evidence, b"s" * 16), contract, jitter=jitter)
+        settle = next(plan)
+        told = ends(plan, Settled(at=NOON + 1, head=b"i"))
+        row = msgspec.structs.replace(settle.operation, due_at=0.0)  # the store reckons it from the commit
+        return msgspec.structs.replace(settle, operation=row), told
+
+    assert written(first) == written(first.whole())
+
+
+@SOME
+@given(*[st.text(max_size=8)] * 4, st.sampled_from([0.0, 1.0, 2.5]), st.dictionaries(st.text(), st.text(), max_size=2))
+def test_a_claim_by_form_is_the_claim(key, fingerprint, effect, token, value, mentioned):
+    """A record filled into an action's form is, byte for byte, the record written out."""
+    plain = order(key=key, value=value, mentioned=mentioned)
+    intent = msgspec.structs.replace(plain.intent, fingerprint=fingerprint, effect=effect)
+    plain = msgspec.structs.replace(plain, intent=intent)
+    by_form = msgspec.structs.replace(plain, form=ClaimForm(order()))
+    drawn = msgspec.structs.replace(draw(), token=token)
+    assert first_claim(by_form, drawn) == first_claim(plain, drawn)
+
+
+@SOME
+@given(st.sampled_from(CONTRACTS), evidence_of(1), st.floats(0, 1))
+def test_the_columns_are_the_fold(contract, evidence, jitter):
+    """A first attempt's first evidence moves the columns exactly as the fold says."""
     operation = Operation(
         n=1, id="op_1", tenant="t", actor="a", action="x", key="k", account="c", fingerprint="f", effect="e", owner="",
         value=1.0, created_at=1.0, dispatch=Dispatch.STARTED, attempts=1, exposure=1, unresolved=1, step="recover",

@@ -12,10 +12,10 @@ import pytest
 
 from counterfoil.cli import exits
 from counterfoil.cli.parser import VERBS
-from counterfoil.cli.terminal import clipped, safe
-from counterfoil.domain.errors import CounterfoilError
 
 SECRET = "sk_live_do_not_show"
+
+pytestmark = pytest.mark.slow  # each test starts at least one interpreter
 
 CPU_SECONDS_MAX = 0.15
 """What a command line may cost above bare Python before it does anything."""
@@ -54,21 +54,6 @@ def test_the_words_of_help(commands):
         assert (told.code, told.err) == (0, "")
         assert "--json" in told.out
         assert "exit codes:" in told.out
-
-
-def test_every_error_has_an_exit_code_of_the_table():
-    """The command line answers every error of the tree, and every code it answers with is documented."""
-    documented = {code for code, _ in exits.EXITS}
-    found = [CounterfoilError]
-    for error in found:
-        found += error.__subclasses__()
-        assert error.exit_code in documented, error
-
-
-@pytest.mark.parametrize(("codes", "first"), [({1, 2, 5, 4}, 4), ({1, 2, 5}, 5), ({1, 2}, 2), ({1}, 1), (set(), 0)])
-def test_the_most_urgent_code_wins(codes, first):
-    """Of several codes the one is answered that must be acted upon first."""
-    assert exits.most_urgent(codes) == first
 
 
 @pytest.mark.parametrize(
@@ -228,7 +213,6 @@ def cpu_seconds(argv, folder):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", [("--help",), ("run", "--help"), ("resolve",)])
 def test_the_command_line_starts_fast(commands, words):
     """What is not needed is not imported: the best of five starts costs little more than Python itself."""
@@ -249,29 +233,3 @@ def test_help_imports_nothing_heavy(commands, verb):
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert [name for name in HEAVY if f"'{name}'" in found.stderr] == []
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain ünïcode ✓", "plain ünïcode ✓"),
-        ("\x1b[31mred", "\\x1b[31mred"),
-        ("\x9b31m", "\\x9b31m"),
-        ("a\nb\rc\td", "a\\nb\\rc\\td"),
-        ("\u202eevil\u2066", "\\u202eevil\\u2066"),
-        ("zero\u200bwidth\ufeff", "zero\\u200bwidth\\ufeff"),
-        ("\ud800", "\\ud800"),
-        ("\u2028\x00\x7f", "\\u2028\\x00\\x7f"),
-    ],
-)
-def test_no_stored_text_acts_on_a_terminal(text, shown):
-    """What does not print is shown as its escape; everything else stays as it is."""
-    assert safe(text) == shown
-    assert safe(text).isprintable()
-
-
-def test_a_long_text_is_cut_with_a_sign():
-    """A cut says that it is one, and never exceeds its width."""
-    assert clipped("x" * 50, 10) == "x" * 9 + "…"
-    assert clipped("\x1b" * 50, 10) == "\\x1b\\x1b\\…"
-    assert clipped("short", 10) == "short"

@@ -59,7 +59,7 @@ def test_without_a_terminal_a_decision_needs_a_name_and_a_reason(shop, lost):
     for words in ((), ("--reason", "why not"), ("--as", "Front Desk"), ("--as", " ", "--reason", "x")):
         said = resolve(shop, lost, *SEEN, *words)
         assert said.code == 2, words
-        assert "CF-109" in said.err
+        assert "--as NAME and --reason TEXT" in said.err or "one line of 1 to" in said.err
     assert shop("list", "--json", "--unresolved").json["id"] == lost
 
 

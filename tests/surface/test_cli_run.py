@@ -173,14 +173,24 @@ def test_a_line_held_by_what_only_a_person_can_settle_stays_held(shop):
     assert shop.sends() == 1
 
 
-def test_the_first_of_two_lines_with_one_key_wins(shop):
-    """Equal keys are asked in the order of the file: the same payload is one operation, another is refused."""
-    line = {"action": "lab.lookup", "key": "a", "payload": {"n": 1}}
-    shop.write("lab.jsonl", line, line, {**line, "payload": {"n": 2}})
-    said = shop("run", "lab.jsonl", "--json", "--concurrency", "8")
+def test_the_first_of_two_lines_with_one_key_wins(commands):
+    """Equal keys are asked in the order of the file, however long the first takes; another payload is refused."""
+    (commands.folder / "book.py").write_text(
+        "import threading, counterfoil\n"
+        "ledger = counterfoil.open('receipts.db')\n"
+        "def check(order, n):\n"
+        "    return None if n == 2 else threading.Event().wait(0.5) or None\n"
+        "@ledger.action(owner='o', authoriser='a', check=check)\n"
+        "def book(order, n):\n"
+        "    print(order, n, file=open('sent', 'a'))\n",
+        "utf-8",
+    )
+    first = {"action": "book", "key": "a", "payload": {"order": "a", "n": 1}}
+    commands.write("a.jsonl", first, {**first, "payload": {"order": "a", "n": 2}}, first)
+    said = commands("run", "a.jsonl", "--actions", "book:ledger", "--json", "--concurrency", "8")
     assert (said.code, said.json["operations"], said.json["succeeded"]) == (2, 1, 1)
-    assert [(e["line"], e["code"]) for e in said.json["errors"]] == [(3, "CF-102")]
-    assert shop.effects() == [1]
+    assert [(error["line"], error["code"]) for error in said.json["errors"]] == [(2, "CF-102")]
+    assert (commands.folder / "sent").read_text("utf-8") == "a 1\n"
 
 
 BROKEN = [

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 
+import msgspec
 import pytest
 
 from counterfoil.domain.attempt import Attempt
-from counterfoil.domain.event import Begun, Event, EventKind, History, Noted, attempts_of, chain, encode, first_begun
+from counterfoil.domain.event import (
+    Begun, Event, EventKind, History, Noted, attempts_of, chain, destination_of, encode, first_begun,
+)  # fmt: skip
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.words import Discrepancy, Finding, Source
 
@@ -72,6 +75,15 @@ def test_the_first_claim_is_found():
     held = event(1, EventKind.HELD, Noted(note="held by op_2"))
     assert first_begun((held,)) is None
     assert first_begun((held, event(2, EventKind.BEGUN, begun(1)), event(3, EventKind.BEGUN, begun(2)))) == begun(1)
+
+
+def test_a_destination_is_frozen_with_the_first_record():
+    """A claim and a proposal both say where it goes; only a history that says nothing leaves it to the action."""
+    claim = event(1, EventKind.BEGUN, msgspec.structs.replace(begun(1), destination="https://a.example"))
+    proposal = event(1, EventKind.HELD, Noted(note="held by op_2", facts={"destination": "https://b.example"}))
+    assert destination_of((claim,), "https://c.example") == "https://a.example"
+    assert destination_of((proposal, claim), "https://c.example") == "https://b.example"
+    assert destination_of((event(1, EventKind.NOTED, Noted(note="x")),), "https://c.example") == "https://c.example"
 
 
 def test_the_chain_covers_every_field():

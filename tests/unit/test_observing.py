@@ -52,6 +52,15 @@ def test_a_result_that_is_too_large_is_nobodys():
     assert canonical.parse(content(sealed.body)) == {"facts": {"result": "too_large", "status": 201}, "result": None}
 
 
+def test_what_has_no_canonical_form_is_not_kept():
+    """A result that cannot be written down does not undo what happened; an operator's own words are refused."""
+    sealed = observing.sealed(evidence(result="\ud800"), SALT)
+    assert (sealed.evidence.finding, sealed.evidence.result) == (Finding.SUCCEEDED, None)
+    assert canonical.parse(content(sealed.body))["facts"] == {"result": "not_kept"}
+    with pytest.raises(canonical.NotCanonical, match="/facts/seen"):
+        observing.sealed(evidence(facts={"seen": float("nan")}), SALT)
+
+
 def test_an_observation_carries_its_record():
     """Whoever carries it out can keep it beside the store where the store cannot take it."""
     plan = observing.append("op_1", evidence(result=1), action().contract, salt=SALT, jitter=0.0)

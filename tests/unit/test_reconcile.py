@@ -15,7 +15,7 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.words import Coverage, Finding, Outcome, Source, Standing
 from counterfoil.plans.effects import Look
 from counterfoil.plans.reconcile import LOOK_SECONDS_MAX, next_look, reconcile
-from tests.crash.stepping import NOON, action, claimed, draw, ends, erased, held, observed, order, ruled
+from tests.crash.stepping import NOON, action, claimed, declined, draw, ends, erased, held, observed, order, ruled
 
 KEY = contracts.load("lab.key")
 ITEM = {"id": "ef_1", "key": "op_1", "account": "acct", "state": "done", "payload": {"amount": 10}}
@@ -129,7 +129,7 @@ def test_two_things_with_one_reference_are_a_discrepancy():
 def test_what_cannot_be_looked_for(history, of, because):
     """Without a payload to compare with, a look to make or an attempt to look for, nothing is paid."""
     ended = ends(reconcile(history, of, draw(2), asked=True, by="ann"))
-    assert (ended.because, ended.standing) == ((because,), Standing.UNRESOLVED)
+    assert (ended.because, ended.operation) == ((because,), history.operation)
 
 
 @pytest.mark.parametrize(
@@ -151,11 +151,14 @@ def test_a_refused_look_is_not_made(reply, standing, because):
     assert (ended.standing, ended.because) == (standing, (because,))
 
 
-def test_a_reply_no_store_gives_refuses_too():
-    """Without a payment nothing is read, whatever the reply was."""
-    plan = reconcile(unknown(), action(), draw(2), asked=False, by="w")
-    next(plan)
-    assert ends(plan, None).because == ()
+def test_a_settled_operation_answers_with_its_result():
+    """Asking for a look at what is settled reads nothing and returns what a replay returns."""
+    history = observed(claimed(), Finding.SUCCEEDED, effect="pay", result={"id": "ef_1"})
+    plan = reconcile(history, action(), draw(2), asked=True, by="ann")
+    ended = ends(plan, Declined(because=declined(history, next(plan).rule), history=None))
+    assert (ended.standing, ended.result, ended.because) == (
+        Standing.EXISTING, {"id": "ef_1"}, ("the operation is resolved",),
+    )  # fmt: skip
 
 
 def test_looks_take_turns_and_an_id_must_be_known():

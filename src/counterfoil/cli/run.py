@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,7 +72,7 @@ def _run(asked: argparse.Namespace, ledger: Ledger, file: IO[bytes]) -> int:
     if not batch.still_sending:
         batch.finish()
         ledger.close()
-    _summarise(batch.tally, as_json=asked.json)
+    _summarise(batch.tally, ledger.store.path, as_json=asked.json)
     if batch.still_sending:
         _say_left(batch.still_sending)
         exits.leave(stopped_by or exits.DEFECT)
@@ -151,14 +152,29 @@ def _watching(file: IO[bytes]) -> Iterator[_Watch]:
         yield _Watch(progress, total)
 
 
-def _summarise(tally: Tally, *, as_json: bool) -> None:
-    from counterfoil.cli.terminal import console, note, print_json
+def _summarise(tally: Tally, store: Path, *, as_json: bool) -> None:
+    from counterfoil.cli.opening import DEFAULT_STORE
+    from counterfoil.cli.terminal import note, print_json
 
     if as_json:
         print_json(tally.as_json())
         return
+    _draw(tally)
+    said = len([p for p in tally.problems if p.line])
+    if said > PROBLEMS_SAID_MAX:
+        note(f"{tally.refused_lines - PROBLEMS_SAID_MAX} more lines were refused; --json names them")
+    if tally.stopped:
+        note("stopped before the end of the file; run it again to go on: nothing is sent twice")
+    where = "" if store == Path(DEFAULT_STORE).absolute() else f" --store {shlex.quote(str(store))}"
+    for operation in sorted(tally.unresolved)[:NAMED_MAX]:
+        note(f"unresolved: counterfoil show {operation}{where}")
+
+
+def _draw(tally: Tally) -> None:
     from rich.box import SIMPLE
     from rich.table import Table
+
+    from counterfoil.cli.terminal import console
 
     table = Table("outcome", "operations", box=SIMPLE)
     table.columns[1].justify = "right"
@@ -168,13 +184,6 @@ def _summarise(tally: Tally, *, as_json: bool) -> None:
     if tally.refused_lines:
         table.add_row("refused lines", str(tally.refused_lines))
     console().print(table)
-    said = len([p for p in tally.problems if p.line])
-    if said > PROBLEMS_SAID_MAX:
-        note(f"{tally.refused_lines - PROBLEMS_SAID_MAX} more lines were refused; --json names them")
-    if tally.stopped:
-        note("stopped before the end of the file; run it again to go on: nothing is sent twice")
-    for operation in sorted(tally.unresolved)[:NAMED_MAX]:
-        console().print(f"unresolved: counterfoil show {operation}")
 
 
 def _say_left(threads: int) -> None:

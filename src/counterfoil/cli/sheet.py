@@ -19,7 +19,7 @@ from counterfoil.cli.story import story
 from counterfoil.cli.terminal import clipped, safe
 from counterfoil.cli.timeline import GUTTER, draw
 from counterfoil.domain.audit import audit
-from counterfoil.domain.event import EventKind, History, attempts_of, begun_of, first_begun
+from counterfoil.domain.event import EventKind, History, attempts_of, begun_of, destination_of, first_begun
 from counterfoil.domain.payload import frozen_payload
 from counterfoil.domain.schedule import REVIEW
 from counterfoil.domain.words import Discrepancy, Dispatch, Outcome
@@ -159,7 +159,8 @@ class Sheet:
 
     def _authorized(self) -> Iterator[RenderableType]:
         operation, begun = self._history.operation, self._begun
-        at = f" at {safe(begun.destination)}" if begun and begun.destination else ""
+        destination = destination_of(self._history.events, "")
+        at = f" at {safe(destination)}" if destination else ""
         asked = f"{moment(operation.created_at)} UTC by {safe(operation.actor)}, tenant {safe(operation.tenant)}"
         facts: list[leaf.Fact] = [
             ("asked", asked),

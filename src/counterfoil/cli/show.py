@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 from typing import TYPE_CHECKING
 
 from counterfoil.cli import exits, parser
 from counterfoil.domain.errors import BadValue, InvariantBroken, NoSuchOperation
 from counterfoil.domain.event import History
+from counterfoil.domain.identifier import row_number
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
@@ -54,13 +54,17 @@ def readable(ledger: Ledger, named: str) -> History:
     """Read one operation by its id or a beginning of it.
 
     Raises:
-        NoSuchOperation: none has it.
+        NoSuchOperation: no operation has it.
         BadValue: the beginning fits more than one, or is too short.
         InvariantBroken: a record of it cannot be read.
     """
     from counterfoil.domain.audit import Law, audit
 
-    history = ledger.history(_whole(ledger, named))
+    operation = _whole(ledger, named)
+    try:
+        history = ledger.history(operation)
+    except ValueError as error:  # a word that is none of the house's
+        raise InvariantBroken(f"{operation}: {error}") from error
     broken = next((v for v in audit(history) if v.law is Law.RECORD), None)
     if broken is not None:
         raise InvariantBroken(f"{broken.operation} event {broken.seq}: {broken.problem}")
@@ -72,8 +76,8 @@ def readable(ledger: Ledger, named: str) -> History:
 def _whole(ledger: Ledger, named: str) -> str:
     """The one id that begins like this."""
     prefix = named if named.startswith("op_") else f"op_{named}"
-    with contextlib.suppress(NoSuchOperation):
-        return ledger.history(prefix).operation.id
+    if row_number(prefix) is not None:
+        return prefix
     if len(prefix) < PREFIX_CHARS_MIN + len("op_"):
         raise BadValue("ID", named, wanted=f"an operation's id, or at least {PREFIX_CHARS_MIN} characters of it")
     rows = ledger.store.query(

@@ -24,6 +24,8 @@ INSTANTS_PER_COLUMN = 5
 """Columns an instant needs at least; where there are more instants, neighbouring evidence shares a mark."""
 BREAK_FACTOR = 8
 """Gaps this many times longer than all shorter ones together are cut."""
+BREAKS_MAX = 3
+"""More cuts than this hide the line they cut."""
 BREAK_COLUMNS_MIN = 7
 GAP_MAX = 40
 """Columns one gap is stretched to at most: two events do not need the whole width."""
@@ -74,8 +76,8 @@ class _Scale:
         """The gaps that are cut: first column, columns and seconds."""
         lengths = self._lengths()
         ordered = sorted(lengths)
-        cuts = [i for i in range(1, len(ordered)) if ordered[i] > BREAK_FACTOR * sum(ordered[:i])]
-        long = ordered[cuts[-1]] if cuts else math.inf
+        cuts = (i for i in range(1, len(ordered)) if ordered[i] > BREAK_FACTOR * sum(ordered[:i]))
+        long = next((ordered[i] for i in cuts if len(ordered) - i <= BREAKS_MAX), math.inf)
         return [
             (sum(self._gaps[:index]), self._gaps[index], length)
             for index, length in enumerate(lengths)

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
 
 PAGE = 256
-READS_MAX = 5
-"""An operation that somebody writes to while it is read is read again; after so many times it is judged as it is."""
 SAID_MAX = 20
 """Violations on a terminal; the JSON has more."""
 VIOLATIONS_MAX = 1_000
@@ -114,21 +112,14 @@ def _names(ledger: Ledger) -> Iterator[tuple[int, str]]:
 
 
 def _checked(ledger: Ledger, n: int, name: str) -> tuple[History | None, tuple[Violation, ...]]:
-    """One operation's violations, once nobody wrote to it between the reading of its row and of its events."""
-    history: History | None = None
-    violations: tuple[Violation, ...] = ()
-    for _ in range(READS_MAX):
-        before = history
-        try:
-            history = ledger.history(name)
-        except NoSuchOperation:
-            return None, (_of_row(name, Law.IDENTITY, f"row {n} is not the row its id names"),)
-        except ValueError as error:
-            return None, (_of_row(name, Law.RECORD, f"a word stands there that is none of the house's: {error}"),)
-        violations = audit(history)
-        if not violations or history == before:
-            break
-    return history, violations
+    """One operation and its violations; its row and events are read as they stood at one moment."""
+    try:
+        history = ledger.history(name)
+    except NoSuchOperation:
+        return None, (_of_row(name, Law.IDENTITY, f"row {n} is not the row its id names"),)
+    except ValueError as error:
+        return None, (_of_row(name, Law.RECORD, f"a word stands there that is none of the house's: {error}"),)
+    return history, audit(history)
 
 
 def _of_row(name: str, law: Law, problem: str) -> Violation:

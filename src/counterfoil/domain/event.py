@@ -161,3 +161,13 @@ def attempts_of(events: tuple[Event, ...]) -> tuple[tuple[Attempt, ...], Discrep
 def first_begun(events: tuple[Event, ...]) -> Begun | None:
     """The claim of the first attempt, or None while nothing was claimed."""
     return next((begun_of(e) for e in events if e.kind is EventKind.BEGUN), None)
+
+
+def destination_of(events: tuple[Event, ...], otherwise: str) -> str:
+    """Where it was frozen to go, when it was claimed or proposed; a later change of the action moves nothing."""
+    for event in events:
+        if event.kind is EventKind.BEGUN:
+            return begun_of(event).destination
+        if event.kind is EventKind.HELD:
+            return str(msgspec.json.decode(event.record, type=Noted).facts.get("destination", otherwise))
+    return otherwise

@@ -16,7 +16,9 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from counterfoil.lab.credential import SECRETS, VARIABLE
 from counterfoil.lab.journal import Journal
+from counterfoil.lab.provider import ACCOUNT
 from counterfoil.lab.run_folder import STORE
 from counterfoil.lab.watch import wait_for
 
@@ -35,9 +37,6 @@ SETTLE_SECONDS = 20.0
 """How long the guarded agent waits for its receipt to be settled; a look is due within a second or two."""
 
 TRANSCRIPT = "transcript.jsonl"
-ACCOUNT, ACTION = "acct_lab", "refund"
-AUTHORIZATION = "COUNTERFOIL_LAB_AUTHORIZATION"
-"""The variable that holds the provider's credential."""
 
 LONGEST_DELIVERY_SECONDS = 0.5
 WHY = "the laboratory's provider applies a request at once; half a second is many times what it needs"
@@ -81,8 +80,9 @@ class NaiveTool:
         self._port = port
 
     def __call__(self, *, order: str, amount: int) -> dict[str, Any]:
+        """Send; an exception of any kind becomes a failure, and here begins all the trouble."""
         body = json.dumps({"order": order, "amount": amount})
-        headers = {"Authorization": os.environ[AUTHORIZATION], "X-Client-Reference": order}
+        headers = {"Authorization": os.environ[VARIABLE], "X-Client-Reference": order}
         try:
             with closing(http.client.HTTPConnection("127.0.0.1", self._port, timeout=HTTP_SECONDS)) as connection:
                 connection.request("POST", "/lookup/effects", body, headers)
@@ -99,11 +99,11 @@ class GuardedTool:
 
         ledger = house.enter_context(counterfoil.open(folder / STORE, actor="agent:support", worker=True))
         self._refund = ledger.http(
-            ACTION,
+            "refund",
             contract=str(folder / "lab.lookup.yaml"),
             base_url=f"http://127.0.0.1:{port}",
             account=ACCOUNT,
-            secrets={"/headers/authorization": f"env:{AUTHORIZATION}"},
+            secrets=dict(SECRETS),
             owner="payments",
             authoriser="payments-lead",
             longest_delivery=LONGEST_DELIVERY_SECONDS,
@@ -113,6 +113,7 @@ class GuardedTool:
         self._receipt: Receipt | None = None
 
     def __call__(self, *, order: str, amount: int) -> dict[str, Any]:
+        """Send at most once, whatever the model asks for how often."""
         self._receipt = self._refund({"order": order, "amount": amount}, key=order)
         return self._receipt.for_model()
 

@@ -66,6 +66,7 @@ def _carry_out(asked: argparse.Namespace) -> int:
 
 def _demo(asked: argparse.Namespace) -> int:
     from counterfoil.lab import demo
+    from counterfoil.lab.agentloop import GUARDED
     from counterfoil.lab.progress import progress
     from counterfoil.lab.run_folder import run_folder, write_exports, write_result
 
@@ -75,7 +76,7 @@ def _demo(asked: argparse.Namespace) -> int:
         result = demo.as_json(rows)
         if asked.keep:
             for case in demo.ACCIDENTS:
-                write_exports(demo.folder_of(top, case, demo.GUARDED))
+                write_exports(demo.folder_of(top, case, GUARDED))
             write_result(top, result)
         if not asked.json:
             from counterfoil.cli.terminal import console

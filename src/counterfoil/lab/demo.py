@@ -9,14 +9,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from counterfoil.lab import agentloop, sabotage
+from counterfoil.lab import sabotage
 from counterfoil.lab.agentloop import GUARDED, LONGEST_DELIVERY_SECONDS, NAIVE, TRANSCRIPT
 from counterfoil.lab.contract_copy import write_copy
+from counterfoil.lab.credential import ENVIRONMENT
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.ground_truth import EFFECTS
 from counterfoil.lab.journal import read
 from counterfoil.lab.processes import Child, start_provider
-from counterfoil.lab.provider import TOKEN
 from counterfoil.lab.run_folder import STORE
 from counterfoil.lab.scoreboard import count_effects, read_only
 from counterfoil.lab.watch import wait_for
@@ -126,7 +126,7 @@ class _Scene:
     def _agent(self, port: int) -> Child:
         arguments = (self._runner, "--port", str(port), "--folder", str(self._folder))
         argv = sabotage.command(self._mutant, "counterfoil.lab.agentloop", *arguments)
-        return Child(argv, env={agentloop.AUTHORIZATION: f"Bearer {TOKEN}"}, ready_seconds=None)
+        return Child(argv, env=ENVIRONMENT, ready_seconds=None)
 
     def _kill(self, agent: Child) -> None:
         """Kill the worker once the provider has committed; it cannot have heard an answer, for there is none."""

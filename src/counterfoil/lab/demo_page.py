@@ -39,6 +39,7 @@ def _page(rows: Sequence[Row], top: Path, width: int) -> Iterator[RenderableType
     yield Text(f"One agent refunds {ORDER}. What it and its tool say in case {SHOWN}:", style=STRONG)
     yield Text("")
     yield _dialogues(top)
+    yield Text("")
     yield Text("What really happened, by the provider's own record:", style=STRONG)
     yield _effects(rows)
     yield Text(f"The guarded receipt of case {SHOWN}, not to scale:", style=STRONG)
@@ -49,8 +50,8 @@ def _page(rows: Sequence[Row], top: Path, width: int) -> Iterator[RenderableType
 
 
 def _dialogues(top: Path) -> Table:
-    table = Table.grid(padding=(0, 4, 1, 0))
-    for runner in RUNNERS:
+    table = Table.grid(padding=(0, 4, 0, 0))
+    for _ in RUNNERS:
         table.add_column()
     said = [Text("\n").join(_lines(read(folder_of(top, SHOWN, runner) / TRANSCRIPT))) for runner in RUNNERS]
     table.add_row(*(Text(runner, style=QUIET) for runner in RUNNERS))
@@ -64,12 +65,13 @@ def _lines(transcript: Sequence[dict[str, Any]]) -> Iterator[Text]:
             asked = f"refund({ORDER}, {AMOUNT})" if line["what"] == "refund" else f"{line['what']}()"
             yield Text.assemble(("model  ", QUIET), asked)
         elif line["who"] == "tool":
-            yield Text.assemble(("tool   ", QUIET), _answer(line["answer"]))
+            yield Text.assemble(("tool  ", QUIET), _answer(line["answer"]))
 
 
 def _answer(answer: dict[str, Any]) -> Text:
     outcome = answer["outcome"]
-    mark = marked(OUTCOMES[_WORDS[outcome]], outcome) if outcome in _WORDS else Text(outcome, style=RED)
+    mark = marked(OUTCOMES[_WORDS[outcome]], outcome) if outcome in _WORDS else Text(f"✗ {outcome}", style=RED)
+    mark = mark if mark.plain.startswith(" ") else Text.assemble(" ", mark)  # a solid ground reaches one cell beyond
     more = [answer.get("error"), answer.get("result", {}).get("id"), answer.get("recovery_action")]
     return Text.assemble(mark, (f" {', '.join(word for word in more if word)}", QUIET))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
-from counterfoil.lab.ground_truth import WIRE
+from counterfoil.lab.ground_truth import EFFECTS, WIRE
 from counterfoil.lab.processes import Child
 from counterfoil.lab.watch import Tail, reached
 
@@ -17,8 +17,8 @@ START_SECONDS_MAX = 0.35
 """About as long as a run needs from its start to its first claim."""
 SOON_SECONDS_MAX = 0.1
 """Shorter than any run lasts: the interpreter alone takes longer to start."""
-PAUSE_SECONDS_MAX = 0.1
-"""A few times what a send and the record of its outcome take."""
+ANSWER_SECONDS_MAX = 0.01
+"""About twice what an answer and the record of its outcome take together."""
 SIGHT_SECONDS_MAX = 120.0
 """How long a request is waited for; a run without any ends long before."""
 
@@ -32,13 +32,18 @@ class Aim(StrEnum):
     """A request has just arrived and its answer is not out: the claim is durable and the outcome is not."""
     LOOK = "look"
     """A look has just arrived."""
-    LATER = "later"
-    """Some moment after a few requests."""
+    EFFECT = "effect"
+    """An effect has just been applied: its answer is on the way, its outcome about to be written or just written."""
     SOON = "soon"
     """So soon that any run still runs; taken where a run ended before its kill."""
 
 
-SHARES = ((Aim.SEND, 0.5), (Aim.START, 0.2), (Aim.LATER, 0.2), (Aim.LOOK, 0.1))
+CONCURRENCY = {Aim.EFFECT: 1}
+"""Calls at once of the run that a kill is aimed at, where it matters: with several, one is always in flight."""
+CONCURRENCY_ELSE = 3
+"""Enough that a kill meets several, few enough that some are left for the next."""
+
+SHARES = ((Aim.SEND, 0.5), (Aim.START, 0.2), (Aim.EFFECT, 0.2), (Aim.LOOK, 0.1))
 """Half the kills are aimed between claim and outcome, so that a third falls there on a slow machine too."""
 
 
@@ -50,7 +55,7 @@ def aims(kills: int, chance: random.Random, *, looks: bool) -> Iterator[Aim]:
         chance: draws the order.
         looks: the contract has looks that a kill may wait for.
     """
-    shares = [(Aim.LATER if aim is Aim.LOOK and not looks else aim, share) for aim, share in SHARES]
+    shares = [(Aim.EFFECT if aim is Aim.LOOK and not looks else aim, share) for aim, share in SHARES]
     listed = [aim for aim, share in shares for _ in range(round(kills * share))]
     listed = (listed + [Aim.SEND] * kills)[:kills]
     chance.shuffle(listed)
@@ -61,18 +66,19 @@ class Sights:
     """What can be seen of a run from the provider's side.
 
     Args:
-        folder: where the provider writes its wire log.
+        folder: where the provider writes what it received and what it did.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._tail = Tail(folder / WIRE)
-        self.sends = self.looks = 0
+        self._wire, self._done = Tail(folder / WIRE), Tail(folder / EFFECTS)
+        self.sends = self.looks = self.effects = 0
 
     def look(self) -> None:
-        """Count what has arrived since."""
-        for entry in self._tail.more():
+        """Count what was written since."""
+        for entry in self._wire.more():
             self.sends += entry["act"] == "send"
             self.looks += entry["act"] == "look"
+        self.effects += len(self._done.more())
 
 
 def strike(child: Child, aim: Aim, sights: Sights, chance: random.Random, *, sends: int) -> bool:
@@ -96,9 +102,9 @@ def strike(child: Child, aim: Aim, sights: Sights, chance: random.Random, *, sen
             _see(child, sights, sends=sights.sends + chance.randint(1, max(1, sends)))
         case Aim.LOOK:
             _see(child, sights, looks=sights.looks + 1)
-        case Aim.LATER:
-            _see(child, sights, sends=sights.sends + chance.randint(1, max(1, sends)))
-            pause = chance.uniform(0, PAUSE_SECONDS_MAX)
+        case Aim.EFFECT:
+            _see(child, sights, effects=sights.effects + chance.randint(1, max(1, sends)))
+            pause = chance.uniform(0, ANSWER_SECONDS_MAX)
     until = time.monotonic() + pause
     reached(lambda: not child.running or time.monotonic() >= until, pause)
     if not child.running:
@@ -107,12 +113,12 @@ def strike(child: Child, aim: Aim, sights: Sights, chance: random.Random, *, sen
     return child.wait() == -signal.SIGKILL
 
 
-def _see(child: Child, sights: Sights, *, sends: int | None = None, looks: int | None = None) -> None:
-    """Wait until so many requests have arrived in all, or the run has ended."""
+def _see(child: Child, sights: Sights, *, sends: int = 0, looks: int = 0, effects: int = 0) -> None:
+    """Wait until there are so many in all, or the run has ended."""
 
     def seen() -> bool:
         sights.look()
-        enough = sights.sends >= sends if sends is not None else sights.looks >= (looks or 0)
+        enough = sights.sends >= sends and sights.looks >= looks and sights.effects >= effects
         return enough or not child.running
 
     reached(seen, SIGHT_SECONDS_MAX)

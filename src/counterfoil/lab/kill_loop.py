@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 from counterfoil.lab import sabotage
 from counterfoil.lab.contract_copy import write_copy
+from counterfoil.lab.credential import ENVIRONMENT, SECRETS
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.journal import Journal
-from counterfoil.lab.kill_aim import Aim, Sights, aims, strike
+from counterfoil.lab.kill_aim import CONCURRENCY, CONCURRENCY_ELSE, Aim, Sights, aims, strike
 from counterfoil.lab.kill_window import Window, window
 from counterfoil.lab.processes import Child, start_provider
-from counterfoil.lab.provider import TOKEN
+from counterfoil.lab.provider import ACCOUNT
 from counterfoil.lab.run_folder import STORE
 from counterfoil.lab.scoreboard import score, total
 from counterfoil.lab.watch import wait_for
@@ -28,10 +29,7 @@ from counterfoil.lab.watch import wait_for
 CONTRACTS = ("lab.key", "lab.lookup", "lab.nothing")
 
 INTENTS, ACTIONS, KILLS = "intents.jsonl", "intents.yaml", "kills.jsonl"
-AUTHORIZATION = "COUNTERFOIL_LAB_AUTHORIZATION"
 
-CONCURRENCY = 3
-"""Calls at once: enough that a kill meets several, few enough that some are left for the next."""
 IDLE_ROUNDS_MAX = 20
 """Runs that end by themselves while kills are left; each then gets a kill nearer to its beginning."""
 RUN_SECONDS_MAX = 180.0
@@ -128,8 +126,8 @@ class _Loop:
         action: dict[str, Any] = {
             "contract": f"{self._contract}.yaml",
             "base_url": f"http://127.0.0.1:{port}",
-            "account": "acct_lab",
-            "secrets": {"/headers/authorization": f"env:{AUTHORIZATION}"},
+            "account": ACCOUNT,
+            "secrets": dict(SECRETS),
             "owner": "payments",
             "authoriser": "payments-lead",
         }
@@ -148,7 +146,7 @@ class _Loop:
         aim, idle = next(listed, None), 0
         journal = Journal(self._folder / KILLS)
         while aim is not None:
-            with self._start() as child:
+            with self._start(aim) as child:
                 if strike(child, aim, sights, self._chance, sends=self._sends(sights)):
                     self._count(journal, child.pid, aim)
                     aim = next(listed, None)
@@ -162,11 +160,12 @@ class _Loop:
         with self._start() as child:
             self._check(child)
 
-    def _start(self) -> Child:
+    def _start(self, aim: Aim | None = None) -> Child:
         file = str(self._folder / INTENTS)
-        arguments = ("run", file, "--concurrency", str(CONCURRENCY), "--wait", str(RUN_SECONDS_MAX), "--json")
+        calls = CONCURRENCY_ELSE if aim is None else CONCURRENCY.get(aim, CONCURRENCY_ELSE)
+        arguments = ("run", file, "--concurrency", str(calls), "--wait", str(RUN_SECONDS_MAX), "--json")
         argv = sabotage.command(self._plan.mutant, "counterfoil.cli", *arguments)
-        return Child(argv, env={AUTHORIZATION: f"Bearer {TOKEN}"}, ready_seconds=None)
+        return Child(argv, env=ENVIRONMENT, ready_seconds=None)
 
     def _aims(self) -> Iterator[Aim]:
         return aims(self._plan.kills, self._chance, looks="read_budget" in CHANGES[self._contract])
@@ -174,7 +173,7 @@ class _Loop:
     def _sends(self, sights: Sights) -> int:
         """About how many sends the next kill may let pass, so that enough are left for those after it."""
         left = max(1, self._plan.kills - self._killed)
-        return (self._plan.operations - sights.sends) // left - CONCURRENCY  # those in flight go with the kill
+        return (self._plan.operations - sights.sends) // left - CONCURRENCY_ELSE  # those in flight go with the kill
 
     def _count(self, journal: Journal, pid: int, aim: Aim) -> None:
         at = time.time()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from counterfoil.cli.marks import RED, STRONG, SUCCEEDED
 from counterfoil.lab.kill_window import Window
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 COUNTED = ("operations", "effects", "unknown_seen", "safe_to_retry", "manual_review")
 ZERO = ("duplicates", "unrecorded", "excess_sends", "false_outcomes", "unsettled")

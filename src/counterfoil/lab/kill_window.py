@@ -39,7 +39,11 @@ def window(store: Path, pid: int) -> tuple[str, Window]:
     if not store.exists():
         return "", Window.BEFORE_CLAIM
     with closing(read_only(store)) as database:
-        worker = _worker(database, pid)
+        try:
+            worker = _worker(database, pid)
+        except sqlite3.OperationalError:
+            # Killed while it made the file: a reader cannot roll the half-made one back, and nothing is in it.
+            return "", Window.BEFORE_CLAIM
         return worker, _window(database, worker) if worker else Window.BEFORE_CLAIM
 
 

@@ -126,7 +126,8 @@ def read_only(path: Path) -> sqlite3.Connection:
 
 def _receipts(store: sqlite3.Connection) -> list[_Receipt]:
     digests = {
-        n: f"sha256:{hashlib.sha256(body[SALT_BYTES:]).hexdigest()}" for n, body in store.execute(_PAYLOADS, (SEQ_BITS,))
+        n: f"sha256:{hashlib.sha256(body[SALT_BYTES:]).hexdigest()}"
+        for n, body in store.execute(_PAYLOADS, (SEQ_BITS,))
     }
     names = _Receipt.__struct_fields__
     return [

@@ -9,6 +9,7 @@ import msgspec
 
 from counterfoil.domain import canonical, rules
 from counterfoil.domain.attempt import Attempt
+from counterfoil.domain.canonical import NotCanonical
 from counterfoil.domain.command import Amend, Amended, Claim, Declined, Settle, Settled
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.errors import CounterfoilError
@@ -57,9 +58,7 @@ class First(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     def whole(self) -> Claimed:
         """The operation as its claim left it, and its attempt."""
         c = self.claim
-        attempt = Attempt(
-            number=1, token=self.token, worker=c.worker, started_at=self.at, send_seconds=c.send_seconds
-        )
+        attempt = Attempt(number=1, token=self.token, worker=c.worker, started_at=self.at, send_seconds=c.send_seconds)
         operation = self._operation(
             dispatch=Dispatch.STARTED, outcome=Outcome.UNOBSERVED, exposure=1, settled_by="", step=RECOVER,
             due_at=attempt.deadline,
@@ -108,7 +107,14 @@ def sealed(evidence: Evidence, salt: bytes, result: bytes | None = None) -> Seal
     if result is not None and not evidence.facts:
         kept = b'{"facts":{},"result":' + result + b"}"
     else:
-        kept = canonical.canonical({"facts": evidence.facts, "result": evidence.result})
+        try:
+            kept = canonical.canonical({"facts": evidence.facts, "result": evidence.result})
+        except NotCanonical:
+            if evidence.result is None:
+                raise  # an operator's own words, of which nothing is recorded yet
+            # It happened all the same: what cannot be kept is nobody's, and the evidence goes on without it.
+            facts = {**evidence.facts, "result": "not_kept"}
+            return sealed(msgspec.structs.replace(evidence, result=None, facts=facts), salt)
     if len(kept) > RESULT_BYTES_MAX:
         facts = {**evidence.facts, "result": "too_large"}
         evidence = msgspec.structs.replace(evidence, result=None, facts=facts)

@@ -8,7 +8,7 @@ from counterfoil.domain.action import Action, Draw
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Amend, Amended, Declined
 from counterfoil.domain.contract import By
-from counterfoil.domain.event import History, attempts_of, first_begun
+from counterfoil.domain.event import History, attempts_of, destination_of, first_begun
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.payload import SALT_BYTES, frozen_payload
 from counterfoil.domain.reading import read, seek
@@ -17,6 +17,7 @@ from counterfoil.domain.template import Names
 from counterfoil.domain.verdict import evidence_of
 from counterfoil.domain.words import Standing
 from counterfoil.plans import observing
+from counterfoil.plans.dispatch import stands
 from counterfoil.plans.effects import Ended, Look, Plan
 from counterfoil.ports.provider import LookOrder
 
@@ -39,10 +40,11 @@ def reconcile(history: History, action: Action, draw: Draw, *, asked: bool, by: 
     index = next_look(history, action, attempts)
     if index is None or payload is None:
         why = "its payload was erased" if payload is None else "the contract names no look that can be made"
-        return Ended(operation=history.operation, standing=Standing.UNRESOLVED, because=(why,))
+        return stands(history, because=(why,))
     reply = yield Amend(operation=history.operation.id, rule=rules.pay_look(action.contract, index, asked=asked, by=by))
-    if not isinstance(reply, Amended):
-        return _refused(history, reply)
+    if isinstance(reply, Declined):
+        return stands(reply.history or history, because=reply.because)
+    assert isinstance(reply, Amended)  # noqa: S101 - an Amend has no third answer
     # Crash here: the read is paid and not made; the budget is smaller, nothing else changed (test_crash_in_look).
     evidence = yield from _look(reply.history, action, draw, index, payload)
     operation = yield from observing.append(
@@ -71,7 +73,7 @@ def _look(history: History, action: Action, draw: Draw, index: int, payload: byt
     )
     sought = seek(action.contract, account=history.operation.account, payload=payload, names=names)
     order = LookOrder(
-        account=history.operation.account, destination=begun.destination if begun else action.destination,
+        account=history.operation.account, destination=destination_of(history.events, action.destination),
         payload=payload, look=index, names=sought.names, deadline_seconds=LOOK_SECONDS_MAX,
     )  # fmt: skip
     answers = yield Look(action=action, order=order)
@@ -84,10 +86,3 @@ def _look(history: History, action: Action, draw: Draw, index: int, payload: byt
         reading, look=look, index=index, attempt=attempts[-1].number, effect=action.effect, absence=verdict
     )
     return declared(evidence, action.result)
-
-
-def _refused(history: History, reply: object) -> Ended:
-    because = reply.because if isinstance(reply, Declined) else ()
-    stands = reply.history if isinstance(reply, Declined) and reply.history else history
-    standing = Standing.UNRESOLVED if stands.operation.unresolved else Standing.EXISTING
-    return Ended(operation=stands.operation, standing=standing, because=because)

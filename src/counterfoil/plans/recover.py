@@ -8,7 +8,7 @@ from counterfoil.domain import rules
 from counterfoil.domain.action import Action, Draw, Order
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Amend, Amended, Declined
-from counterfoil.domain.event import History, attempts_of, first_begun
+from counterfoil.domain.event import History, attempts_of, destination_of
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.intent import Intent
 from counterfoil.domain.payload import SALT_BYTES, frozen_payload
@@ -89,10 +89,9 @@ def _hand_over(ended: Ended, action: Action) -> Plan[Ended]:
 def order_of(history: History, action: Action) -> Order:
     """The order of a stored operation, as it was frozen: nothing of it is taken from the present."""
     o = history.operation
-    begun = first_begun(history.events)
     intent = Intent(
         tenant=o.tenant, actor=o.actor, action=o.action, account=o.account,
-        destination=begun.destination if begun else action.destination, key=o.key,
+        destination=destination_of(history.events, action.destination), key=o.key,
         payload=frozen_payload(history) or b"", fingerprint=o.fingerprint, effect=o.effect,
     )  # fmt: skip
     return Order(intent=intent, action=action, value=o.value)

@@ -13,7 +13,17 @@ from typing import Any
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.audit import audit
 from counterfoil.domain.errors import BadValue
-from counterfoil.domain.event import Begun, Event, EventKind, History, attempts_of, begun_of, evidence_of, first_begun
+from counterfoil.domain.event import (
+    Begun,
+    Event,
+    EventKind,
+    History,
+    attempts_of,
+    begun_of,
+    destination_of,
+    evidence_of,
+    first_begun,
+)
 from counterfoil.domain.lifecycle import lifecycle, permitted
 from counterfoil.domain.payload import content, frozen_payload
 from counterfoil.domain.words import Finding, Outcome
@@ -43,7 +53,7 @@ def document(history: History, *, outcome: Outcome, payload: bool = False) -> di
         "schema": SCHEMA,
         "operation_id": operation.id,
         "operation": operation.action,
-        "target": (begun.destination if begun else "") or operation.account,
+        "target": destination_of(history.events, "") or operation.account,
         "state": lifecycle(operation, outcome).value,
         "intent_fingerprint": operation.fingerprint,
         "submitted_at": _submitted_at(attempts),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -57,6 +58,19 @@ def store(folder, *rows, columns="n INTEGER PRIMARY KEY, key TEXT, outcome TEXT,
     database.close()
 
 
+def events(folder, *rows):
+    """The store's events: operation, sequence number, kind, time, record, payload."""
+    database = sqlite3.connect(folder / "receipts.db")
+    database.execute("CREATE TABLE event (id INTEGER PRIMARY KEY, kind TEXT, at REAL, record BLOB, body BLOB)")
+    for n, seq, kind, at, record, payload in rows:
+        body = None if payload is None else b"s" * 16 + payload
+        database.execute(
+            "INSERT INTO event VALUES (?, ?, ?, ?, ?)", (n << 15 | seq, kind, at, json.dumps(record).encode(), body)
+        )
+    database.commit()
+    database.close()
+
+
 def test_it_imports_nothing_of_ours():
     """What checks the project's figures shares no code with it, nor anything that must be installed."""
     tree = ast.parse(SCRIPT.read_text("utf-8"))
@@ -79,8 +93,14 @@ def test_a_clean_run_counts_clean(tmp_path):
         "unrecorded": 0,
         "excess_sends": 0,
         "false_outcomes": 0,
+        "unknown_seen": 0,
+        "manual_review": 0,
+        "safe_to_retry": 0,
+        "unsettled": 0,
         "outcomes": {"succeeded": 1, "unknown": 1},
         "joined_on": "provider_key",
+        "kills": None,
+        "kills_by_window": None,
         "disagreements": [],
         "ok": True,
     }
@@ -154,17 +174,24 @@ def test_without_either_the_key_names_the_operation(tmp_path):
 
 def test_what_is_missing_is_null(tmp_path):
     """Without a store or a wire log the counts that need them are null, and the rest stands."""
-    write(tmp_path, effects=[effect("p1")], result={"effects": 1, "sends": 5, "operations": 5, "unrecorded": 5})
+    write(tmp_path, effects=[effect("p1")], result={"effects": 1})
     counts = recount(tmp_path)
     assert counts["effects"] == 1
     assert [counts[name] for name in ("sends", "operations", "unrecorded", "false_outcomes")] == [None] * 4
     assert counts["ok"]
 
 
+def test_what_cannot_be_counted_cannot_be_claimed(tmp_path):
+    """A result about a source that is not there disagrees: a deleted file must not pass for a clean one."""
+    write(tmp_path, effects=[effect("p1")], result={"effects": 1, "sends": 5, "kills": 0})
+    counts = recount(tmp_path, code=DISAGREES)
+    assert counts["disagreements"] == ["sends: reported 5, counted None", "kills: reported 0, counted None"]
+
+
 def test_a_result_that_agrees(tmp_path):
     """Equal counts agree; what is not counted here is not compared."""
     write(
-        tmp_path, effects=[effect("p1")], wire=[sent("p1")], result={"effects": 1, "sends": 1, "kills": 30, "ok": True}
+        tmp_path, effects=[effect("p1")], wire=[sent("p1")], result={"effects": 1, "sends": 1, "rounds": 30, "ok": True}
     )
     assert recount(tmp_path)["ok"]
 
@@ -179,6 +206,62 @@ def test_a_result_that_disagrees(tmp_path, name):
     counts = recount(tmp_path, code=DISAGREES)
     assert counts["disagreements"] == [f"{name}: reported {counted + 1}, counted {counted}"]
     assert not counts["ok"]
+
+
+def test_each_part_is_compared_with_its_folder(tmp_path):
+    """Figures by contract and rows by case and runner are held against the folder of that name, and named so."""
+    write(tmp_path / "lab.key", effects=[effect("p1")], wire=[])
+    write(tmp_path / "T-naive", effects=[effect("p1")], wire=[sent("p1")])
+    rows = [{"case": "T", "runner": "naive", "sent": 1, "effects": 2}, {"case": "K", "runner": "naive", "sent": 1}]
+    (tmp_path / "result.json").write_text(json.dumps({"contracts": {"lab.key": {"effects": 3}}, "rows": rows}))
+    assert recount(tmp_path, code=DISAGREES)["disagreements"] == [
+        "lab.key: effects: reported 3, counted 1",
+        "T-naive: effects: reported 2, counted 1",
+        "K-naive: sends: reported 1, counted None",
+    ]
+
+
+def test_an_effect_without_a_name_is_found_by_its_payload(tmp_path):
+    """Where the provider was given no name, the bytes of the claim's payload tell the receipts apart."""
+    digests = {text: hashlib.sha256(text).hexdigest() for text in (b"one", b"two", b"three")}
+    write(tmp_path, effects=[effect(kind="nothing", sha=digests[text]) for text in (b"one", b"three")], wire=[])
+    store(tmp_path, (1, "k1", "succeeded", 1, "p1"), (2, "k2", "succeeded", 1, "p2"))
+    events(tmp_path, *((n, 1, "begun", 1.0, {}, text) for n, text in ((1, b"one"), (2, b"two"))))
+    counts = recount(tmp_path)
+    assert (counts["unnamed_effects"], counts["unrecorded"], counts["false_outcomes"]) == (2, 1, 1)
+
+
+def begun(worker):
+    """The record of a worker's first claim."""
+    return {"attempt": {"number": 1, "worker": worker}}
+
+
+OBSERVED = {"attempt": 1, "source": "answer", "finding": "unknown"}
+LOOKING = {"note": "look", "facts": {"by": "w1"}}
+LOOKED = {"attempt": 1, "source": "look", "finding": "succeeded"}
+
+
+@pytest.mark.parametrize(
+    ("history", "window"),
+    [
+        ([], "before_claim"),
+        ([("begun", 1.0, begun("w2"))], "before_claim"),
+        ([("begun", 1.0, begun("w1"))], "claim_to_outcome"),
+        ([("begun", 1.0, begun("w1")), ("observed", 9.0, OBSERVED)], "claim_to_outcome"),
+        ([("begun", 1.0, begun("w1")), ("observed", 2.0, OBSERVED)], "after_outcome"),
+        ([("begun", 1.0, begun("w2")), ("observed", 2.0, OBSERVED), ("looking", 3.0, LOOKING)], "look_to_evidence"),
+        ([("begun", 1.0, begun("w2")), ("looking", 3.0, LOOKING), ("observed", 4.0, LOOKED)], "after_outcome"),
+    ],
+)
+def test_a_kill_is_placed_by_what_was_on_record(tmp_path, history, window):
+    """What the killed worker had begun and not written down says where it was; what came later, others wrote."""
+    write(tmp_path, effects=[])
+    store(tmp_path, (1, "k1", "unknown", 1, "p1"))
+    events(tmp_path, *((1, seq, kind, at, record, None) for seq, (kind, at, record) in enumerate(history, start=1)))
+    (tmp_path / "kills.jsonl").write_text('{"at": 5.0, "pid": 1, "worker": "w1"}\n')
+    counts = recount(tmp_path)
+    assert counts["kills"] == 1
+    assert {name for name, kills in counts["kills_by_window"].items() if kills} == {window}
 
 
 def test_runs_in_folders_below_are_summed(tmp_path):

@@ -1,0 +1,191 @@
+"""The kill loop at a small size: killed again and again, recounted by a stranger, and its scores held to account."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from counterfoil.lab.scoreboard import score
+
+RECOUNT = Path(__file__).parents[3] / "scripts" / "recount.py"
+SECONDS = 110
+OPERATIONS, KILLS = 40, 8
+CONTRACTS = ["lab.key", "lab.lookup", "lab.nothing"]
+WINDOWS = ["before_claim", "claim_to_outcome", "look_to_evidence", "after_outcome"]
+
+
+def lab(*arguments):
+    """Run the laboratory's command as a stranger would; its exit code and its last line's object."""
+    command = [sys.executable, "-m", "counterfoil.lab", *map(str, arguments), "--json"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    return run.returncode, json.loads(run.stdout.splitlines()[-1])
+
+
+def recount(folder):
+    """The stranger's count: exit code and everything it counted."""
+    command = [sys.executable, "-I", RECOUNT, folder, "--json"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    return run.returncode, json.loads(run.stdout)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """One loop under all three contracts, with what it left behind."""
+    folder = tmp_path_factory.mktemp("kill-loop") / "kept"
+    code, result = lab("kill-loop", "--operations", OPERATIONS, "--kills", KILLS, "--keep", folder)
+    return folder, code, result
+
+
+@pytest.fixture
+def copy(kept, tmp_path):
+    """One contract's run, to be changed."""
+    shutil.copytree(kept[0] / "lab.lookup", tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["duplicates", "unrecorded", "excess_sends", "false_outcomes", "unsettled"])
+def test_no_kill_breaks_a_rule(kept, name):
+    """Nothing twice, nothing without a receipt, no receipt that says what did not happen, and nothing forgotten."""
+    _, code, result = kept
+    assert (code, result["ok"], result[name]) == (0, True, 0)
+
+
+@pytest.mark.slow
+def test_every_operation_has_its_receipt(kept):
+    """Killed or not, every line of the file has one receipt, and silence was met often enough to matter."""
+    _, _, result = kept
+    assert list(result["contracts"]) == CONTRACTS
+    assert all(figures["operations"] == OPERATIONS for figures in result["contracts"].values())
+    assert result["operations"] == len(CONTRACTS) * OPERATIONS
+    assert result["unknown_seen"] >= OPERATIONS // 2
+
+
+@pytest.mark.slow
+def test_what_nobody_can_ask_about_is_a_persons_turn(kept):
+    """Where the contract has no look every unknown ends in review; where it has a strong one, none needs to."""
+    _, _, result = kept
+    nothing, lookup = result["contracts"]["lab.nothing"], result["contracts"]["lab.lookup"]
+    assert nothing["manual_review"] == nothing["unknown_seen"] > 0
+    assert lookup["manual_review"] < lookup["unknown_seen"]
+
+
+@pytest.mark.slow
+def test_a_third_of_the_kills_falls_between_claim_and_outcome(kept):
+    """The kills are counted by window, and enough of them fall where a retry would do harm."""
+    _, _, result = kept
+    windows = result["kills_by_window"]
+    assert list(windows) == WINDOWS
+    assert sum(windows.values()) == result["kills"] == len(CONTRACTS) * KILLS
+    assert windows["claim_to_outcome"] * 3 >= result["kills"]
+
+
+@pytest.mark.slow
+def test_a_stranger_counts_the_same(kept):
+    """The recount shares no code with the loop and agrees on every figure, the windows of the kills included."""
+    folder, _, result = kept
+    code, counts = recount(folder)
+    assert (code, counts["disagreements"]) == (0, [])
+    assert counts["kills_by_window"] == result["kills_by_window"]
+
+
+@pytest.mark.slow
+def test_exports_are_kept(kept):
+    """Every receipt is left as a document too."""
+    folder, _, _ = kept
+    for contract in CONTRACTS:
+        exported = [json.loads(path.read_text()) for path in (folder / contract / "exports").iterdir()]
+        assert len(exported) == OPERATIONS
+        assert {document["authentication_recorded"] for document in exported} == {False}
+
+
+def effect_lost(folder):
+    """The provider's record of a succeeded receipt's effect disappears."""
+    path = folder / "effects.jsonl"
+    path.write_text(path.read_text().split("\n", 1)[1])
+
+
+def effect_twice(folder):
+    """One effect happens once more."""
+    path = folder / "effects.jsonl"
+    path.write_text(path.read_text() + path.read_text().split("\n", 1)[0] + "\n")
+
+
+def effect_of_nobody(folder):
+    """An effect happens that no receipt names."""
+    path = folder / "effects.jsonl"
+    line = json.loads(path.read_text().split("\n", 1)[0]) | {"reference": "op_of_nobody"}
+    path.write_text(path.read_text() + json.dumps(line) + "\n")
+
+
+def send_repeated(folder):
+    """A transport sends everything once more."""
+    path = folder / "wire.jsonl"
+    path.write_text(path.read_text() * 2)
+
+
+def change(folder, statement):
+    """Change the store behind the product's back."""
+    store = sqlite3.connect(folder / "receipts.db")
+    assert store.execute(statement).rowcount > 0
+    store.commit()
+    store.close()
+
+
+def success_denied(folder):
+    """A receipt whose effect happened says that it was rejected."""
+    change(
+        folder,
+        "UPDATE operation SET outcome = 'rejected', settled_by = 'rejected:answer' "
+        "WHERE n = (SELECT min(n) FROM operation WHERE outcome = 'succeeded')",
+    )
+
+
+def receipt_lost(folder):
+    """A receipt disappears."""
+    change(folder, "DELETE FROM operation WHERE n = (SELECT min(n) FROM operation WHERE outcome = 'succeeded')")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tamper", "figure"),
+    [
+        (effect_lost, "false_outcomes"),
+        (effect_twice, "duplicates"),
+        (effect_of_nobody, "unrecorded"),
+        (send_repeated, "excess_sends"),
+        (success_denied, "false_outcomes"),
+        (receipt_lost, "unrecorded"),
+    ],
+)
+def test_every_figure_can_be_other_than_nought(copy, tamper, figure):
+    """Truth and receipts that were made to differ show in the figure that is about it, in both counts alike."""
+    tamper(copy)
+    assert getattr(score(copy), figure) > 0
+    _, counts = recount(copy)
+    assert counts[figure] == getattr(score(copy), figure)
+
+
+@pytest.mark.slow
+def test_a_changed_folder_does_not_recount(kept, tmp_path):
+    """Whoever edits what was kept, or takes a file of it away, is found out."""
+    changed = tmp_path / "changed"
+    shutil.copytree(kept[0], changed)
+    effect_twice(changed / "lab.key")
+    assert recount(changed)[0] == 1
+    (changed / "lab.nothing" / "wire.jsonl").unlink()
+    _, counts = recount(changed)
+    assert "lab.nothing: sends: reported" in " ".join(counts["disagreements"])
+
+
+@pytest.mark.slow
+def test_another_seed_and_one_contract():
+    """One contract can be asked for alone, and without kills the same run is clean."""
+    code, result = lab("kill-loop", "--operations", 12, "--kills", 0, "--contract", "lab.lookup", "--seed", 5)
+    assert (code, list(result["contracts"]), result["kills"]) == (0, ["lab.lookup"], 0)

@@ -1,0 +1,166 @@
+"""What other processes do to a receipts file: `python -m tests.integration.store.child VERB PATH ...`.
+
+Each verb prints lines for the test that started it, one whole line per write, and ends when its input does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import threading
+from collections.abc import Callable
+
+from tests.integration.store.commands import claim, settle
+
+from counterfoil.domain.errors import CounterfoilError
+from counterfoil.store import opening
+from counterfoil.store.sqlite import SqliteStore
+
+
+def say(*words: object) -> None:
+    """One line, in one write: what was said before a kill was said whole."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def contend(path: str, name: str, count: str) -> None:
+    """Claim keys that every process claims, and settle what was won; print each answer."""
+    say("ready")
+    sys.stdin.readline()
+    store = SqliteStore(path)
+    for i in range(int(count)):
+        wanted = claim(f"k{i}", effect=f"e{i}", actor=f"user:{name}" if i % 2 else "user:all")
+        try:
+            reply = store.write(wanted)
+            if type(reply).__name__ == "Claimed" and i % 3:
+                store.write(settle(wanted, reply))
+        except CounterfoilError as error:
+            say(type(error).__name__, i, wanted.id)
+        else:
+            say(type(reply).__name__, i, wanted.id)
+    store.close()
+
+
+def lead(path: str, followers: str) -> None:
+    """Write in the main thread and in so many others until Ctrl+C comes; then say what each was told."""
+    store = SqliteStore(path)
+    over = threading.Event()
+    told: list[str] = []
+
+    def follow() -> None:
+        while not over.is_set():
+            first = claim()
+            store.write(first)
+            told.append(first.id)
+
+    threads = [threading.Thread(target=follow) for _ in range(int(followers))]
+    try:
+        for thread in threads:
+            thread.start()
+        say("ready")
+        while True:
+            first = claim()
+            store.write(first)
+            told.append(first.id)
+    except KeyboardInterrupt:
+        over.set()
+    for thread in threads:
+        thread.join(20)
+    say(json.dumps({"hanging": sum(thread.is_alive() for thread in threads), "told": told}))
+    os._exit(0)
+
+
+def die(path: str, threads: str) -> None:
+    """For each line of input fork a writer that says what was acknowledged to it, until it is killed."""
+    opening.WAL_AUTOCHECKPOINT_PAGES = 25  # so that kills fall into checkpoints too
+    for _ in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            _write_for_ever(path, int(threads))
+        say("pid", pid)
+        os.waitpid(pid, 0)
+        say("dead", pid)
+
+
+def _write_for_ever(path: str, count: int) -> None:
+    store = SqliteStore(path)
+
+    def run() -> None:
+        dice = random.Random(threading.get_ident())
+        while True:
+            first = claim(body=b"s" * dice.choice([20, 600, 9000]))
+            reply = store.write(first)
+            say("claimed", first.id)
+            if dice.random() < 0.7:
+                store.write(settle(first, reply, body=b"b" * dice.choice([20, 9000])))
+                say("settled", first.id)
+
+    for _ in range(count - 1):
+        threading.Thread(target=run, daemon=True).start()
+    run()
+
+
+def limit(path: str, bytes_max: str) -> None:
+    """Write until the file may not grow any more, then let it grow again and go on, on the same connection."""
+    import resource
+
+    store = SqliteStore(path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(bytes_max), hard))
+    kept, error = [], None
+    while error is None:
+        first = claim(body=b"s" * 3000)
+        try:
+            store.write(first)
+            kept.append(first.id)
+        except CounterfoilError as caught:
+            error = type(caught).__name__
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    again = type(store.write(first)).__name__
+    store.close()
+    say(json.dumps({"kept": kept, "error": error, "refused": first.id, "again": again}))
+
+
+def unprivileged(path: str) -> None:
+    """Open the file as a user who may not write it."""
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+    try:
+        SqliteStore(path)
+    except CounterfoilError as error:
+        say(type(error).__name__, error)
+    else:
+        say("opened")
+
+
+def watch(path: str) -> None:
+    """Use a ledger in every way there is, and say which files Python opened meanwhile."""
+    opened: list[str] = []
+    sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+    import counterfoil
+
+    with counterfoil.open(path) as ledger:
+        for _ in range(2):
+            first = claim()
+            reply = ledger.store.write(first)
+            ledger.store.write(settle(first, reply))
+            ledger.get(first.id)
+            ledger.drain()
+            ledger.briefing()
+            pid = os.fork()
+            if pid == 0:
+                ledger.store.write(claim())
+                os._exit(0)
+            os.waitpid(pid, 0)
+    say(json.dumps([name for name in opened if name.startswith(path)]))
+
+
+VERBS: dict[str, Callable[..., None]] = {
+    verb.__name__: verb for verb in (contend, lead, die, limit, unprivileged, watch)
+}
+
+if __name__ == "__main__":
+    VERBS[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,239 @@
+"""`counterfoil show`: the receipt, whole, at every width and without colour."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from tests.surface.books import SECRET, Book
+
+from counterfoil.cli import marks
+from counterfoil.cli.story import Lane, Point, Span, Story
+from counterfoil.cli.timeline import draw
+from counterfoil.domain.words import Dispatch, Outcome, Permission, Source
+
+slow = pytest.mark.slow  # each of these starts at least one interpreter
+CASES = ("succeeded", "rejected", "unknown", "not_sent", "sent_later", "resolved", "contradicted", "held")
+
+
+@pytest.fixture
+def book(tmp_path):
+    """A closed receipts file with every outcome in it."""
+    return Book(tmp_path).write(*CASES)
+
+
+def shown(commands, book, key, *words):
+    """The sheet of one operation, as a pipe gets it, without the padding."""
+    said = commands("show", book.ids[key], "--store", book.path, *words)
+    assert said.code == 0, said
+    return re.sub(" +\n", "\n", said.out)
+
+
+SAYS = {
+    "succeeded": ("✓ succeeded", "The effect took place.", "names  refund", "nothing is owed"),
+    "rejected": ("☒ rejected", "The effect did not take place.", "function.refused", "refusal the card is closed"),
+    "unknown": ("⬖ unknown", "The effect may have happened.", "No timer ends it.", "Whether the effect took place."),
+    "not_sent": ("⇢ not_started", "Nothing left.", "→ call again  permitted"),
+    "sent_later": ("dispatch 2", "not_sent: every attempt is proven not to have left", "⇢ not_sent", "✓ succeeded"),
+    "resolved": ("✎ operator", "refund_id = re_7", "by user:mara", "in the dashboard"),
+    "contradicted": (
+        "≠ open",
+        "≠ disagrees",
+        "nothing was overwritten",
+        "Which of the evidence that disagrees is right.",
+    ),
+    "held": ("Nothing was sent: it is held.", "⊘ call again  blocked", "of the same effect is unresolved"),
+}
+
+
+@slow
+@pytest.mark.parametrize("key", SAYS)
+def test_the_receipt_says_what_is_on_record(commands, book, key):
+    """Authorized, attempted, observed, unknown and next, each in the words of its columns."""
+    out = shown(commands, book, key)
+    assert all(part in out for part in SAYS[key]), out
+    assert all(band in out for band in ("Authorized", "Attempted", "Observed", "Unknown, and next", "History"))
+    assert "≡ chain intact" in out
+
+
+@slow
+def test_blocked_steps_are_shown_with_their_rule(commands, book):
+    """A step that may not be taken has no button: it is a line with the rule that blocks it."""
+    out = shown(commands, book, "unknown")
+    assert "→ resolve with evidence  permitted" in out
+    assert re.search(r"⊘ look  blocked\n[ ┊]+the contract names no look", out)
+    assert re.search(r"⊘ send again, not_sent  blocked\n[ ┊]+an attempt may have left", out)
+    assert re.search(r"⊘ send again, operator_override  blocked\n[ ┊]+no override is decided", out)
+    assert "⊘ send again, on any basis  blocked" in shown(commands, book, "succeeded")
+
+
+@slow
+def test_what_is_missing_before_a_negative_counts(shop):
+    """After a look that found nothing: each condition that failed, the fields compared, and the earliest time."""
+    shop.faults({"route": "*", "behaviour": "lose_request", "times": 1})
+    shop.intents(1)
+    assert shop("run", "lab.jsonl", "--wait", "0.001").code == 1
+    (line,) = shop("list", "--json").lines
+    assert shop("reconcile", line["id"], "--actions", "lab.yaml").code == 1
+    out = shop("show", line["id"]).out
+    assert "Absence: 8 of 10 conditions met" in out
+    assert "☐ missing: no longest_delivery is assumed, so the request may still arrive" in out
+    assert "A negative never counts, as things are." in out
+    assert "⌕ look  not found" in out
+    assert "→ look  permitted" in out
+
+
+@slow
+def test_fields_that_were_compared_are_shown_beside_their_verdict(shop):
+    """Evidence by a look names what agreed, never one weak field alone."""
+    shop.faults({"route": "*", "behaviour": "lose_reply", "times": 1})
+    shop.intents(1)
+    assert shop("run", "lab.jsonl").code == 0
+    (line,) = shop("list", "--json").lines
+    out = shop("show", line["id"]).out
+    assert "= payload  = account  = reference" in out
+    assert re.search(r"dispatch +⇸ started ─+ ⇄ completed", out)
+    assert re.search(r"outcome +◌ unobserved ┄+ +⬖ unknown [█/]+✓ succeeded ━+", out)
+
+
+@slow
+def test_payloads_are_shown_only_when_asked_for(commands, book):
+    """Neither the payload nor what it returns is on the sheet or in its JSON, unless somebody asks."""
+    for key in book.ids:
+        assert SECRET not in shown(commands, book, key)
+        assert SECRET not in shown(commands, book, key, "--json")
+    assert shown(commands, book, "succeeded", "--payload").count(SECRET) == 2
+    assert shown(commands, book, "succeeded", "--payload", "--json").count(SECRET) == 2
+
+
+@slow
+def test_hostile_text_is_text(commands, book):
+    """What came from outside is shown with its control characters spelled out."""
+    out = shown(commands, book, "resolved")
+    assert "\\x1b[31mred\\u202e" in out
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+
+
+@slow
+@pytest.mark.parametrize("width", [40, 60, 89, 120, 200])
+def test_no_line_is_wider_than_the_terminal(commands, book, width):
+    """At every width each line fits, and the id stands whole."""
+    for key in ("unknown", "sent_later", "held"):
+        env = {"COLUMNS": str(width), "NO_COLOR": "1"}
+        code, out = commands.in_terminal("show", book.ids[key], "--store", book.path, env=env)
+        assert code == 0
+        assert max(len(line) for line in out.splitlines()) <= min(width, 120)
+        assert book.ids[key] in out
+        assert "\x1b" not in out
+
+
+@slow
+def test_a_beginning_of_an_id_is_enough(commands, book):
+    """A beginning that fits one operation names it; one that fits more, or is too short, is an error that says so."""
+    whole = book.ids["unknown"]
+    assert whole in commands("show", whole[:-4], "--store", book.path).out
+    assert whole in commands("show", whole[3:-4], "--store", book.path).out
+    several = commands("show", whole[:8], "--store", book.path)
+    assert (several.code, several.out) == (2, "")
+    assert "write more of it" in several.err
+    assert commands("show", "op_0", "--store", book.path).code == 2
+    for nobody in ("op_ffffffff", "zzzzzzzz", "op_%", "op_____", ""):
+        assert commands("show", nobody, "--store", book.path).code == 2
+
+
+@slow
+def test_json_is_the_export(commands, book):
+    """`--json` is the export document on one line."""
+    one = commands("show", book.ids["resolved"], "--store", book.path, "--json").json
+    assert one == json.loads(commands("export", book.ids["resolved"], "--store", book.path).out)
+
+
+@slow
+def test_a_broken_chain_is_red_and_named(commands, book):
+    """A sheet of a record that was edited says so where its seal stands, and which event it is."""
+    at = int(book.ids["unknown"][3:15], 16) * 32768 + 2
+    book.sqlite(("UPDATE event SET at = at - 1 WHERE id = ?", (at,)))
+    out = shown(commands, book, "unknown")
+    assert "✗" in out
+    assert "event 2: chain: its hash does not cover what stands there" in out
+    env = {"COLORTERM": "truecolor"}
+    assert "38;2;208;59;59m✗" in commands.in_terminal("show", book.ids["unknown"], "--store", book.path, env=env)[1]
+
+
+@slow
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("UPDATE event SET record = x'7b' WHERE id = ?", 4),
+        ("UPDATE event SET kind = 'guessed' WHERE id = ?", 4),
+        ("UPDATE event SET at = 1e300 WHERE id = ?", 0),
+        ("UPDATE event SET at = -5.0 WHERE id = ?", 0),
+        ("UPDATE event SET body = x'00' WHERE id = ?", 0),
+        ("DELETE FROM event WHERE id = ?", 0),
+    ],
+)
+def test_a_damaged_record_is_no_traceback(commands, book, statement, code):
+    """Whatever somebody did to the file, the command says what it finds in a sentence."""
+    at = int(book.ids["resolved"][3:15], 16) * 32768 + 3
+    book.sqlite((statement, (at,)))
+    for words in (("show",), ("show", "--json"), ("show", "--payload"), ("export", "--payload")):
+        said = commands(words[0], book.ids["resolved"], *words[1:], "--store", book.path)
+        assert said.code == code, said
+        assert "Traceback" not in said.err
+
+
+# -- the timeline itself -----------------------------------------------------------------------------------------------
+
+
+def told(*times, ongoing=True, many=1):
+    """A story whose outcome is unknown from the second time on, with evidence at each later one."""
+    end = times[-1]
+    span = lambda start, stop, word: Span(start, stop, marks.mark_of(word), word.value)  # noqa: E731 - a table below
+    lanes = [Lane("permission", (span(times[0], end, Permission.AUTHORIZED),))]
+    lanes += [Lane(f"dispatch {i + 1}", (span(times[0], end, Dispatch.STARTED),)) for i in range(many)]
+    parts = [span(times[0], times[1], Outcome.UNOBSERVED), span(times[1], end, Outcome.UNKNOWN)]
+    lanes.append(Lane("outcome", tuple(parts)))
+    points = [Point(t, marks.mark_of(Source.LOOK), f"e{i}", "not found") for i, t in enumerate(times[1:-1], start=1)]
+    return Story(lanes=tuple(lanes), points=tuple(points), end=end, ongoing=ongoing)
+
+
+T = 1_800_000_000.0
+SHAPES = {
+    "one moment": told(T, T, ongoing=False),
+    "milliseconds": told(T, T + 0.004, T + 0.02),
+    "hours": told(T, T + 0.01, T + 3600, T + 90_000),
+    "four years": told(T, T + 0.001, T + 4 * 365 * 86_400),
+    "a hundred looks": told(*(T + 7 * i for i in range(102))),
+    "over": told(T, T + 1, T + 2, ongoing=False),
+}
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 120, 300])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_timeline_fits_its_width(shape, width):
+    """However long and however crowded, no line is wider than asked, and the outcome's glyph is always there."""
+    lines = [line.plain for line in draw(SHAPES[shape], width)]
+    assert max(map(len, lines)) <= max(width, 22)
+    assert any("⬖" in line for line in lines if line.startswith("outcome"))
+
+
+def test_a_long_gap_is_cut_and_says_how_long_it_was():
+    """What took hours is cut, with its length; what took milliseconds beside it is not."""
+    axis = next(line.plain for line in draw(SHAPES["hours"], 120) if line.plain.startswith("UTC"))
+    assert re.search(r"// 59 m 59 s //.*// 1 d //", axis) or re.search(r"// 1 h //.*// 1 d //", axis)
+    assert axis.count("//") == 4
+    assert "//" not in "".join(line.plain for line in draw(told(T, T + 1, T + 2, T + 3), 120))
+
+
+def test_crowded_evidence_shares_a_mark():
+    """Where there is more evidence than room, neighbours stand under one mark that names the first and the last."""
+    lane = next(line.plain for line in draw(SHAPES["a hundred looks"], 60) if line.plain.startswith("evidence"))
+    assert re.search(r"e1-\d+", lane)
+
+
+def test_the_end_of_what_is_not_over_is_now():
+    """What may still change ends at `now`, and goes on behind it; what is over does not."""
+    assert draw(SHAPES["hours"], 100)[-1].plain.endswith("now")
+    assert "now" not in draw(SHAPES["over"], 100)[-1].plain

@@ -1,0 +1,207 @@
+"""The recover and work plans by hand: what nobody reports on is unknown, and only proof of death makes it quiet."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from counterfoil.domain.answer import Silent
+from counterfoil.domain.command import Amended, Declined
+from counterfoil.domain.event import Decided, attempts_of
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.rules import NOT_DUE
+from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Standing
+from counterfoil.plans.effects import Hand, Look, Now, Send, Validate
+from counterfoil.plans.recover import order_of, recover, work
+from tests.crash.stepping import (
+    NOON, PAYLOAD, SECONDS, action, claimed, declined, draw, ends, erased, held, observed, order, ruled,
+)  # fmt: skip
+
+DEADLINE = NOON + SECONDS
+
+
+def row(history, **columns):
+    return msgspec.structs.replace(history, operation=msgspec.structs.replace(history.operation, **columns))
+
+
+def unknown(**said):
+    return observed(claimed(), Finding.UNKNOWN, **said)
+
+
+def recovered(history, hand, now=None):
+    """The plan's evidence and what it returns, with a worker in that hand at that time; None: nothing was recorded."""
+    plan = recover(history, action(), draw(2))
+    assert isinstance(next(plan), Hand)
+    try:
+        effect = plan.send(hand)
+        if isinstance(effect, Now):
+            effect = plan.send(now)
+    except StopIteration as stop:
+        return None, stop.value
+    after = ruled(history, effect.rule, NOON + 30)
+    return attempts_of(after.events)[0][-1], ends(plan, Amended(history=after))
+
+
+@pytest.mark.parametrize(
+    ("hand", "now", "quiesced"),
+    [("dead", None, True), ("unknown", DEADLINE + 1, False), ("anything else", DEADLINE + 1, False)],
+)
+def test_what_nobody_reports_on_is_unknown(hand, now, quiesced):
+    """A dead worker, or one nobody can prove alive after its deadline: unknown, and quiet only where it is dead."""
+    attempt, after = recovered(claimed(), hand, now)
+    assert (attempt.finding, attempt.quiesced) == (Finding.UNKNOWN, quiesced)
+    assert (after.operation.outcome, after.operation.exposure) == (Outcome.UNKNOWN, 1)
+
+
+@pytest.mark.parametrize(("hand", "now"), [("alive", None), ("unknown", DEADLINE), ("unknown", NOON)])
+def test_what_may_still_report_is_left_alone(hand, now):
+    """In hand it is left alone at any hour; without proof of life it is given until its deadline."""
+    history = claimed()
+    assert recovered(history, hand, now) == (None, history)
+
+
+def test_only_proof_of_death_adds_to_an_unknown():
+    """Unknown is on record already: a lapsed deadline adds nothing, a dead worker makes it quiet."""
+    loose = unknown(quiesced=False)
+    assert recovered(loose, "unknown") == (None, loose)
+    assert recovered(loose, "alive") == (None, loose)
+    attempt, after = recovered(loose, "dead")
+    assert (attempt.finding, attempt.quiesced) == (Finding.UNKNOWN, True)
+    assert after.operation.dispatch is Dispatch.COMPLETED
+
+
+@pytest.mark.parametrize(
+    "history", [unknown(), observed(claimed(), Finding.SUCCEEDED, effect="pay"), held()], ids=["quiet", "settled", "held"]
+)
+def test_there_is_nothing_to_recover(history):
+    """What is quiet, settled or was never attempted asks for nobody's hand."""
+    assert ends(recover(history, action(), draw(2))) == history
+
+
+def test_recovering_at_once_with_somebody_else():
+    """Two recoveries write one word each at most; the one that comes second goes on with what stands there."""
+    plan = recover(claimed(), action(), draw(2))
+    next(plan)
+    plan.send("dead")
+    assert ends(plan, Declined(because=("recorded already",), history=unknown())) == unknown()
+    plan = recover(claimed(), action(), draw(2))
+    next(plan)
+    plan.send("dead")
+    assert ends(plan, Declined(because=("recorded already",), history=None)) == claimed()
+
+
+# -- work ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_look_that_is_due_is_made():
+    """Recovered and unknown: the worker pays a look and makes it."""
+    history = row(unknown(), due_at=NOON)
+    plan = work(history, action(), draw(2), by="w")
+    paid = ruled(history, next(plan).rule, NOON + 60)
+    assert isinstance(plan.send(Amended(history=paid)), Look)
+    amend = plan.send((Silent(may_have_left=True, reason="reset"),))
+    ended = ends(plan, Amended(history=ruled(paid, amend.rule, NOON + 61)))
+    assert (ended.standing, ended.operation.step) == (Standing.UNRESOLVED, "look")
+
+
+def test_a_look_that_is_not_due_waits():
+    """Nothing is passed on because it is early."""
+    history = row(unknown(), due_at=NOON + 900)
+    plan = work(history, action(), draw(2), by="w")
+    why = declined(history, next(plan).rule)
+    assert why == (NOT_DUE,)
+    assert ends(plan, Declined(because=why, history=history)).operation.step == "look"
+
+
+@pytest.mark.parametrize(("looks", "after"), [(5, "replay"), (6, "replay")])
+def test_a_spent_budget_passes_on(looks, after):
+    """Looks that were paid and died in the making are spent: the replay is next, with the reason on record."""
+    history = row(unknown(), due_at=NOON, looks=looks)
+    plan = work(history, action(), draw(2), by="w")
+    amend = plan.send(None)
+    amend = plan.send(Declined(because=declined(history, amend.rule), history=history))
+    passed = ruled(history, amend.rule)
+    ended = ends(plan, Amended(history=passed))
+    assert (ended.operation.step, ended.operation.outcome) == (after, Outcome.UNKNOWN)
+    assert msgspec.json.decode(passed.events[-1].record, type=Decided).reason == "the read budget is spent"
+
+
+def test_a_look_nobody_can_make_is_for_a_person():
+    """With its payload erased there is nothing to compare with: no read is paid, and somebody is asked."""
+    history = erased(unknown(of=action("lab.lookup")))
+    plan = work(history, action("lab.lookup"), draw(2), by="w")
+    amend = next(plan)
+    assert ends(plan, Amended(history=ruled(history, amend.rule))).operation.step == "review"
+
+
+def to_replay(history=None):
+    history = history or row(unknown(), step="replay", due_at=NOON)
+    plan = work(history, action(), draw(2), by="w")
+    return history, plan, next(plan)
+
+
+def test_a_granted_replay_is_one_further_attempt():
+    """The worker claims on the basis of the same key and sends the frozen payload; whatever comes back is recorded."""
+    history, plan, amend = to_replay()
+    again = ruled(history, amend.rule, NOON + 60)
+    send = plan.send(Amended(history=again))
+    assert isinstance(send, Send)
+    assert (send.attempt, send.order.provider_key, send.order.payload) == (2, "op_1", PAYLOAD)
+    assert msgspec.json.decode(again.events[-1].record)["basis"] == Basis.SAME_KEY_REPLAY
+    settle = plan.send(Silent(may_have_left=True, reason="reset"))
+    assert msgspec.json.decode(settle.record, type=Evidence).attempt == 2
+    plan.close()
+
+
+def test_a_refused_replay_is_for_a_person():
+    """No basis holds: review, with every reason on record, and nothing is sent."""
+    history, plan, _ = to_replay()
+    amend = plan.send(Declined(because=("the time is over",), history=history))
+    ended = ends(plan, Amended(history=ruled(history, amend.rule)))
+    assert (ended.operation.step, ended.because) == ("review", ("the time is over",))
+
+
+def test_a_replay_somebody_else_claimed_is_in_hand():
+    """What another worker claimed meanwhile is not taken from it."""
+    history, plan, amend = to_replay()
+    theirs = ruled(history, amend.rule, NOON + 60)
+    amend = plan.send(Declined(because=("an attempt may have left",), history=theirs))
+    why = declined(theirs, amend.rule)
+    ended = ends(plan, Declined(because=why, history=theirs))
+    assert (why, ended.operation.step) == (("nothing to hand over",), "recover")
+    _, plan, _ = to_replay()
+    plan.send(Declined(because=("x",), history=theirs))
+    assert ends(plan, Declined(because=why, history=None)).operation == theirs.operation
+
+
+def test_a_replay_is_checked_like_every_attempt():
+    """Business that has moved on refuses the worker too, and a person is asked."""
+    of = action(checked=True)
+    history = row(unknown(), step="replay", due_at=NOON)
+    plan = work(history, of, draw(2), by="w")
+    assert isinstance(next(plan), Validate)
+    amend = plan.send("cancelled")
+    assert ends(plan, Amended(history=ruled(history, amend.rule))).because == ("cancelled",)
+
+
+@pytest.mark.parametrize(
+    ("history", "standing"),
+    [
+        (row(unknown(), step="review"), Standing.UNRESOLVED),
+        (observed(claimed(), Finding.SUCCEEDED, effect="pay", result=1), Standing.EXISTING),
+    ],
+)
+def test_there_is_nothing_to_do(history, standing):
+    """What is with a person or settled is answered as it stands."""
+    ended = ends(work(history, action(), draw(2), by="w"))
+    assert (ended.standing, ended.operation) == (standing, history.operation)
+
+
+def test_nothing_is_taken_from_the_present():
+    """Payload, destination, key and identity of a stored operation are those it was frozen with."""
+    moved = action(destination="https://elsewhere.example", account="other")
+    for history in (claimed(), held()):
+        made = order_of(history, moved)
+        assert made.intent == order().intent
+        assert made.arguments is None
+    assert order_of(erased(held()), moved).intent.payload == b""
