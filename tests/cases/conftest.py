@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
+import yaml
 from tests.cases.stage import Lab
 
 import counterfoil
@@ -43,9 +44,14 @@ def book(tmp_path) -> Iterator[Callable[..., counterfoil.Ledger]]:
 
 @pytest.fixture
 def brief(tmp_path) -> Callable[..., str]:
-    """Write a copy of a laboratory contract with other clauses, and return its path."""
+    """Write a copy of a laboratory contract with other clauses, in its one look too, and return its path."""
 
-    def copy(kind: str, **changes: object) -> str:
-        return str(write_copy(tmp_path, f"lab.{kind}", changes))
+    def copy(kind: str, *, look: Mapping[str, object] | None = None, **changes: object) -> str:
+        path = write_copy(tmp_path, f"lab.{kind}", changes)
+        if look:
+            found = yaml.safe_load(path.read_text(encoding="utf-8"))
+            found["looks"][0].update(look)
+            path.write_text(yaml.safe_dump(found), encoding="utf-8")
+        return str(path)
 
     return copy

@@ -60,7 +60,8 @@ class Lab:
 
     def charge(self, payload: object) -> dict[str, object]:
         """What a guarded function does here: one write that carries the operation's provider key."""
-        status, body = self.ask("POST", "/lookup/effects", payload, **{"X-Client-Reference": counterfoil.provider_key()})
+        named = {"X-Client-Reference": counterfoil.provider_key()}
+        status, body = self.ask("POST", "/lookup/effects", payload, **named)
         assert status == 201, body
         return {"id": json.loads(body)["id"]}
 

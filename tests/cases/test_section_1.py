@@ -143,8 +143,8 @@ def test_r06_the_text_of_an_unknown_outcome_asks_for_no_repeat(lab, book):
     assert receipt.id in str(error.value)
     assert receipt.id in brief
     for text in (str(told), str(error.value), brief):
-        assert not {"timeout", "time-out", "timed", "again later", "longer", "failed", "error"} & set(text.lower().split())
-        assert "try" not in text.lower().replace("retry", "")
+        words = text.lower().replace("retry", "")
+        assert [word for word in ("try", "time", "longer", "later", "fail", "error") if word in words] == []
     assert "do not repeat" in brief
     assert "do not send it again" in str(error.value)
 
@@ -165,7 +165,7 @@ def test_r07_a_workflow_that_is_restarted_keeps_its_key(lab, book):
 
 
 def test_r08_a_refusal_of_the_second_attempt_does_not_settle_the_first(book):
-    """"Insufficient balance" on attempt 2 may be the work of attempt 1: it stays unknown until a look finds it."""
+    """A balance that attempt 2 finds too low may be the work of attempt 1: unknown until a look finds it."""
 
     def script(peer: Peer) -> None:
         seen = peer.take()
@@ -216,7 +216,7 @@ id: tests.names
 version: 1
 provider: tests
 effect: a thing under a name of the caller's choice
-sources: {api: {document: this test, says: A name is taken once; whoever asks may read whose it is., confidence: inferred}}
+sources: {api: {document: this test, says: A name is taken once; anybody may ask whose it is., confidence: inferred}}
 request: {method: PUT, path: "/names/{payload/order}", body: json}
 secrets: [/headers/authorization]
 reference: payload/order
@@ -340,8 +340,7 @@ def test_r11_an_unknown_effect_is_a_possible_orphan_until_it_is_found(lab, book)
 
 def test_r12_a_look_that_lags_behind_proves_no_absence(book, brief, tmp_path):
     """What a replica does not show yet is inconclusive, and is found once the replica has caught up."""
-    look = {"consistency": "eventual", "lag_seconds": 5}
-    terms = _looking(brief("lookup"), **look)
+    terms = brief("lookup", look={"consistency": "eventual", "lag_seconds": 5})
     assumed = {"longest_delivery": 0.0, "longest_delivery_by": "tests", "longest_delivery_why": "loopback"}
     truth = tmp_path / "truth"
     with start_provider(truth, "--index-lag", "3600", rules=[{"behaviour": "lose_reply"}]) as behind:
@@ -361,18 +360,6 @@ def test_r12_a_look_that_lags_behind_proves_no_absence(book, brief, tmp_path):
         found = ledger.reconcile(receipt.id)
     assert found.outcome.value == "succeeded"
     assert found.operation.attempts == 1
-
-
-def _looking(path: str, **clauses: object) -> str:
-    """Change clauses of a contract copy's one look."""
-    import yaml
-
-    with open(path, encoding="utf-8") as file:
-        found = yaml.safe_load(file)
-    found["looks"][0] |= clauses
-    with open(path, "w", encoding="utf-8") as file:
-        yaml.safe_dump(found, file)
-    return path
 
 
 HOLDER = """
@@ -427,7 +414,7 @@ def test_r13_an_answer_the_store_took_too_late_is_not_asked_for_again(book, tmp_
 
 
 def test_r13_callers_who_gave_up_on_the_store_do_not_add_up(lab, book, tmp_path):
-    """Cancelled while their claims wait for the store, and clicked again: the claim that stands decides, one is sent."""
+    """Cancelled while their claims wait for the store, and clicked again: the claim that stands decides, one goes."""
     pay = guard(book(), lab.url)
     pay({"order": "r13-first", "amount": 1})
     payload = {"order": "r13-c", "amount": 10}

@@ -269,45 +269,48 @@ def test_r63_r64_a_connection_that_was_kept_alive_is_not_trusted(book, end):
     assert receipt.operation.attempts == 1
 
 
+TRUSTED = {"verify": str(CERTIFICATE)}
+
+
 @contextlib.contextmanager
 def refusing():
     """Nobody listens."""
     with dead_port() as port:
-        yield {"base_url": f"http://127.0.0.1:{port}"}
+        yield f"http://127.0.0.1:{port}", {}, []
 
 
 @contextlib.contextmanager
 def never_connecting():
     """A connection that never comes to stand."""
     with full_backlog() as port:
-        yield {"base_url": f"http://127.0.0.1:{port}"}
+        yield f"http://127.0.0.1:{port}", {}, []
+
+
+@contextlib.contextmanager
+def unresolvable():
+    """A name that nobody has."""
+    yield "http://nobody.invalid", {}, []
 
 
 @contextlib.contextmanager
 def untrusted():
     """A certificate that nobody here trusts."""
     with Server(Peer.take, scheme="https") as server:
-        yield {"base_url": server.url(""), "seen": server.requests}
+        yield server.url(""), {}, server.requests
 
 
 @contextlib.contextmanager
 def speaking_no_tls():
     """A plain server under https."""
     with Server(lambda peer: peer.say(b"plain " * 100)) as server:
-        yield {"base_url": server.url("").replace("http:", "https:"), "verify": str(CERTIFICATE), "seen": server.requests}
-
-
-@contextlib.contextmanager
-def unresolvable():
-    """A name that nobody has."""
-    yield {"base_url": "http://nobody.invalid"}
+        yield server.url("").replace("http:", "https:"), TRUSTED, server.requests
 
 
 @contextlib.contextmanager
 def proxy_down():
     """A proxy that is not there."""
     with dead_port() as port, Server(Peer.take, scheme="https") as server:
-        yield {"base_url": server.url(""), "proxy": f"http://127.0.0.1:{port}", "verify": str(CERTIFICATE), "seen": server.requests}
+        yield server.url(""), {"proxy": f"http://127.0.0.1:{port}", **TRUSTED}, server.requests
 
 
 @contextlib.contextmanager
@@ -315,25 +318,24 @@ def proxy_refusing():
     """A proxy that opens no tunnel."""
     refusal = b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n"
     with Server(proxying(refusal, tunnel=False)) as proxy, Server(Peer.take, scheme="https") as server:
-        yield {"base_url": server.url(""), "proxy": proxy.url(""), "verify": str(CERTIFICATE), "seen": server.requests}
+        yield server.url(""), {"proxy": proxy.url(""), **TRUSTED}, server.requests
 
 
 @contextlib.contextmanager
 def tls_failing_in_a_tunnel():
     """A tunnel to a server whose certificate nobody here trusts."""
     with Server(proxying()) as proxy, Server(Peer.take, scheme="https") as server:
-        yield {"base_url": server.url(""), "proxy": proxy.url(""), "seen": server.requests}
+        yield server.url(""), {"proxy": proxy.url("")}, server.requests
 
 
-BEFORE = [refusing, never_connecting, untrusted, speaking_no_tls, unresolvable, proxy_down, proxy_refusing, tls_failing_in_a_tunnel]
+DIRECT = [refusing, never_connecting, unresolvable, untrusted, speaking_no_tls]
+BEFORE = [*DIRECT, proxy_down, proxy_refusing, tls_failing_in_a_tunnel]
 
 
 @pytest.mark.parametrize("accident", BEFORE, ids=[accident.__name__ for accident in BEFORE])
 def test_r65_what_fails_before_the_first_byte_is_not_sent(book, brief, accident):
     """The receipt proves that nothing left: the model may call again, and the same operation is then dispatched."""
-    with accident() as way:
-        seen = way.pop("seen", [])
-        base_url = way.pop("base_url")
+    with accident() as (base_url, way, seen):
         ledger = book()
         pay = guard(ledger, base_url, brief("nothing", send_deadline_seconds=SHORT), **way)
         receipt = pay({"order": "o-65"})
@@ -373,10 +375,9 @@ def test_r65_what_fails_after_the_first_byte_is_unknown(book, brief, name, tunne
         peer.take()
         AFTER[name](peer)
 
-    way = {"verify": str(CERTIFICATE)}
     with Server(script, scheme="https") as server, Server(proxying()) as proxy:
         terms = brief("nothing", send_deadline_seconds=SHORT if name == "hangs" else 10)
-        pay = guard(book(), server.url(""), terms, **way, **({"proxy": proxy.url("")} if tunnelled else {}))
+        pay = guard(book(), server.url(""), terms, **TRUSTED, **({"proxy": proxy.url("")} if tunnelled else {}))
         receipt = pay({"order": "o-65"})
         assert is_unknown(receipt)
         assert is_unknown(pay({"order": "o-65"}))

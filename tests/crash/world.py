@@ -59,6 +59,8 @@ class Scripted:
     def __init__(self, truth: Truth, *fates: str) -> None:
         self.truth = truth
         self.fates = list(fates or ("answered",))
+        self.sent = 0
+        """Sends of which a byte may have left."""
 
     def check(self, order):
         """Anything can be sent."""
@@ -68,6 +70,7 @@ class Scripted:
         if fate == "connect_failed":
             return Silent(may_have_left=False, reason="connect_failed")
         flight.may_have_left = True
+        self.sent += 1
         if fate == "request_lost":
             return Silent(may_have_left=True, reason="read_timeout")
         if fate == "refused":

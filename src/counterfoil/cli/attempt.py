@@ -29,8 +29,10 @@ def run(asked: argparse.Namespace) -> int:
 
     with exits.terminable(), for_acting(asked) as ledger:
         found = ledger.get(asked.operation)
-        decide(asked, found.operation, "dispatch it again")
-        receipt = ledger.attempt(asked.operation, basis=asked.basis)
+        decision = decide(asked, found.operation, "dispatch it again")
+        receipt = ledger.attempt(
+            asked.operation, basis=asked.basis, by=decision.by, reason=decision.reason, how=decision.how
+        )
         if asked.json:
             print_json(receipts.as_json(receipt))
         else:

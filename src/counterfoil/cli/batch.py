@@ -199,9 +199,10 @@ class Batch:
         registered = ledger.registry.get(line.action)
         if registered is None:
             raise UnknownAction(line.action, known=tuple(sorted(ledger.registry)))
+        payload = registered.bound(line.payload)
         try:
             order = registered.order(
-                line.payload, actor=ledger.actor, scopes=ledger.scopes(), key=line.key, mentioned=line.mentioned
+                payload, actor=ledger.actor, scopes=ledger.scopes(), key=line.key, mentioned=line.mentioned
             )
         except (TypeError, LookupError, ValueError) as error:
             # An action's own key or value function met a payload it was not written for.

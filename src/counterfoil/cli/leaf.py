@@ -196,7 +196,9 @@ def evidence(number: int, event: Event, *, payload: bool) -> Iterator[Renderable
 
 
 def _says(said: Evidence) -> Text:
-    of = _COVERS.get(said.coverage, f"attempt {said.attempt}")
+    # What one sender or one look does not know says nothing of another attempt, whatever it might have covered.
+    alone = said.finding in (Finding.UNKNOWN, Finding.NOT_SENT)
+    of = f"attempt {said.attempt}" if alone else _COVERS.get(said.coverage, f"attempt {said.attempt}")
     text = Text.assemble((said.finding.value, _FINDINGS[said.finding]), f" of {of}")
     return text + Text("; it contradicts what was known", style=AMBER) if said.contradicts else text
 

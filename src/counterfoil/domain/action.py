@@ -77,6 +77,18 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """The action's claim form, where the caller keeps one (`plans.claims.ClaimForm`)."""
 
 
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks for a further attempt, why, and how they were authenticated."""
+
+    by: str = ""
+    reason: str = ""
+    how: str = ""
+
+
+NOBODY = Asked()
+"""The same call again, or a worker."""
+
+
 class Draw(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The ids and random bytes one call needs, drawn outside: plans have neither clock nor chance."""
 

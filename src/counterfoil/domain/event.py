@@ -82,6 +82,10 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For attempts after the first: the retry decision's basis."""
     because: tuple[str, ...] = ()
     by: str = ""
+    """Who asked for it, where somebody did."""
+    reason: str = ""
+    how: str = ""
+    """How they were authenticated."""
     key_scope: str = ""
     key_valid_seconds: float | None = None
     """How long after the claim the provider surely remembers the key; None where it is unknown or never forgets."""

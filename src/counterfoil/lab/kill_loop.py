@@ -32,8 +32,10 @@ INTENTS, ACTIONS, KILLS = "intents.jsonl", "intents.yaml", "kills.jsonl"
 
 IDLE_ROUNDS_MAX = 20
 """Runs that end by themselves while kills are left; each then gets a kill nearer to its beginning."""
-RUN_SECONDS_MAX = 180.0
-"""One run to its end: sending takes seconds, and the last receipt is settled a few seconds later."""
+WAIT_SECONDS = 60.0
+"""What a run may wait for after its last line: the last receipt is settled a few seconds later."""
+RUN_SECONDS_MAX = 240.0
+"""One run to its end, of as many operations as may be asked for."""
 DRAIN_SECONDS_MAX = 30.0
 LATE_SECONDS = 0.4
 """How late the provider applies some requests; under the assumed longest delivery by far."""
@@ -163,7 +165,7 @@ class _Loop:
     def _start(self, aim: Aim | None = None) -> Child:
         file = str(self._folder / INTENTS)
         calls = CONCURRENCY_ELSE if aim is None else CONCURRENCY.get(aim, CONCURRENCY_ELSE)
-        arguments = ("run", file, "--concurrency", str(calls), "--wait", str(RUN_SECONDS_MAX), "--json")
+        arguments = ("run", file, "--concurrency", str(calls), "--wait", str(WAIT_SECONDS), "--json")
         argv = sabotage.command(self._plan.mutant, "counterfoil.cli", *arguments)
         return Child(argv, env=ENVIRONMENT, ready_seconds=None)
 

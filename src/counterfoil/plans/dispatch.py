@@ -7,7 +7,7 @@ import contextlib
 import msgspec
 
 from counterfoil.domain import rules
-from counterfoil.domain.action import Action, Draw, Order
+from counterfoil.domain.action import NOBODY, Action, Asked, Draw, Order
 from counterfoil.domain.answer import Answer, Returned, Silent
 from counterfoil.domain.command import (
     Amend,
@@ -164,7 +164,13 @@ def _word(interruption: BaseException) -> str:
 
 
 def further(
-    order: Order, draw: Draw, history: History, *, automatic: bool = False, bases: tuple[Basis | None, ...] = (None,)
+    order: Order,
+    draw: Draw,
+    history: History,
+    *,
+    automatic: bool = False,
+    bases: tuple[Basis | None, ...] = (None,),
+    asked: Asked = NOBODY,
 ) -> Plan[Ended]:
     """Dispatch once more on the first basis that holds; the semantic check comes first, as before every attempt."""
     ended = stands(history)
@@ -174,7 +180,7 @@ def further(
             return stands(history, because=(refusal,))
     because: list[str] = []
     for basis in bases:
-        ended = yield from again(order, draw, history, automatic=automatic, basis=basis)
+        ended = yield from again(order, draw, history, automatic=automatic, basis=basis, asked=asked)
         if ended.standing is Standing.NEW:
             return ended
         because += [reason for reason in ended.because if reason not in because]
@@ -182,7 +188,13 @@ def further(
 
 
 def again(
-    order: Order, draw: Draw, history: History, *, automatic: bool = False, basis: Basis | None = None
+    order: Order,
+    draw: Draw,
+    history: History,
+    *,
+    automatic: bool = False,
+    basis: Basis | None = None,
+    asked: Asked = NOBODY,
 ) -> Plan[Ended]:
     """Answer a key that was used before; dispatch only where nothing left, or on a basis that was asked for."""
     if basis is None and not automatic:
@@ -190,7 +202,9 @@ def again(
         if not may_dispatch(history.operation):
             return stands(history)
     begun = begun_for(order.action, draw, destination=order.intent.destination, mentioned=order.mentioned)
-    begun = msgspec.structs.replace(begun, provider_key=history.operation.id)
+    begun = msgspec.structs.replace(
+        begun, provider_key=history.operation.id, by=asked.by, reason=asked.reason, how=asked.how
+    )
     rule = rules.claim_again(
         begun, order.action.contract, longest_delivery=order.action.longest_delivery, automatic=automatic, basis=basis
     )

@@ -91,7 +91,7 @@ class HttpProvider:
         if request is None:
             # Asked again only to name it; a source that answers by now leaves the first name to stand.
             missing = next((p for p in self._contract.secrets if self._resolved(p) is None), self._contract.secrets[0])
-            raise SecretMissing(self._contract.id, name=missing, problem="has no value that a header may hold")
+            raise self._missing(missing)
         problem = _unsendable(request)
         if problem:
             raise PayloadRefused("", problem)
@@ -163,6 +163,16 @@ class HttpProvider:
             # A server may echo the token without its scheme.
             secrets=tuple({part for _, value in secret for part in (value, value.rpartition(" ")[2])}),
         )
+
+    def _missing(self, pointer: str) -> SecretMissing:
+        """Say which secret has no value; in the source's own words only where they are of this house."""
+        try:
+            self._secrets.get(pointer, str)()
+        except SecretMissing as error:
+            return error
+        except Exception:  # noqa: BLE001, S110 - a vault's error may hold the secret: named below by its place alone
+            pass
+        return SecretMissing(self._contract.id, name=pointer, problem="has no value that a header may hold")
 
     def _resolved(self, pointer: str) -> str | None:
         """The secret's value now, or None: what its source raises may quote it and is not passed on."""

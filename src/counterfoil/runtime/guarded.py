@@ -272,6 +272,7 @@ def guard_function(ledger: Ledger, function: Callable[..., Any], **given: Any) -
     )
     registered.awaited = inspect.iscoroutinefunction(inspect.unwrap(function))
     registered.takes_arguments = True
+    registered.binder = binder
     ledger.register(registered)
     return GuardedFunction(ledger, registered, function, binder)
 

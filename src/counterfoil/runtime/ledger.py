@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, 
 
 import msgspec
 
-from counterfoil.domain.action import Draw, Order
+from counterfoil.domain.action import Asked, Draw, Order
 from counterfoil.domain.errors import BadValue, NoBasis, NoSuchOperation, UnknownAction
 from counterfoil.domain.event import History, attempts_of
 from counterfoil.domain.operation import Operation
@@ -251,8 +251,17 @@ class Ledger:
             taken += 1
         return taken
 
-    def attempt(self, operation: str, *, basis: str | Basis | None = None) -> Receipt:
+    def attempt(
+        self, operation: str, *, basis: str | Basis | None = None, by: str = "", reason: str = "", how: str = ""
+    ) -> Receipt:
         """Dispatch an operation again on a basis that is on record; never on a guess.
+
+        Args:
+            operation: its id.
+            basis: the one basis to judge; None tries each that needs no override.
+            by: who asks; this ledger's actor where nobody is named.
+            reason: why, in their words.
+            how: how they were authenticated.
 
         Raises:
             NoBasis: nothing on record permits another attempt.
@@ -261,10 +270,12 @@ class Ledger:
         history = self.store.load(operation)
         registered = self._executor.registered(history.operation.action)
         order = order_of(history, registered.action)
+        asked = Asked(by=by or self.actor, reason=reason, how=how)
 
         def plan(draw: Draw) -> Plan[Ended]:
             recovered = yield from recover(history, registered.action, draw)
-            return (yield from dispatching.further(order, draw, recovered, bases=(wanted,) if wanted else _EXPLICIT))
+            bases = (wanted,) if wanted else _EXPLICIT
+            return (yield from dispatching.further(order, draw, recovered, bases=bases, asked=asked))
 
         ended = self._carry(plan)
         if ended.standing is not Standing.NEW:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from counterfoil.domain import canonical, pointer
+from counterfoil.domain.binding import Binder
 from counterfoil.domain.action import Action, Order
 from counterfoil.domain.canonical import NotCanonical
 from counterfoil.domain.errors import BadValue, NotDeclared, PayloadRefused
@@ -56,6 +57,8 @@ class Registered:
         self._fingerprint_key = fingerprint_key
         self.awaited = False
         """The guarded callable is `async def`."""
+        self.binder: Binder | None = None
+        """Binds payloads to the guarded function's own signature."""
         self.takes_arguments = False
         """The provider can use the caller's own arguments."""
         prefix = canonical.canonical([action.account, action.destination])
@@ -139,6 +142,21 @@ class Registered:
                 why=f"open the ledger with {action.occurrence.value}=..., or use ledger.within(...)",
             )
         return f"{action.occurrence.value}:{scope}:{print_}"
+
+    def bound(self, payload: Any) -> Any:
+        """The payload as a call of the guarded function makes it, defaults and all; as it is for an API.
+
+        Raises:
+            PayloadRefused: the function could not be called with it.
+        """
+        if self.binder is None:
+            return payload
+        if not isinstance(payload, dict):
+            raise PayloadRefused("", f"is no object, and {self.action.name!r} takes named arguments")
+        try:
+            return self.binder.bind((), payload)
+        except TypeError as error:
+            raise PayloadRefused("", f"does not fit {self.action.name!r}: {error}") from None
 
     def check_sendable(self, order: Order) -> None:
         """Refuse, before anything is claimed, what the provider could never send as it stands."""

@@ -50,7 +50,7 @@ def _resolver(action: str, reference: Any) -> Resolve:
     kind, colon, name = str(reference).partition(":")
     if not colon and _NAME.fullmatch(kind):
         variable = "COUNTERFOIL_SECRET_" + kind.upper().replace("-", "_").replace(".", "_")
-        return lambda: _from_env(action, variable)
+        return lambda: _from_env(action, variable, name="of a bare name")
     if kind == "env" and _VARIABLE.fullmatch(name):
         return lambda: _from_env(action, name)
     if kind == "file" and name:
@@ -70,11 +70,14 @@ def _from_call(action: str, reference: Callable[[], Any]) -> str:
     return _usable(action, name, found)
 
 
-def _from_env(action: str, name: str) -> str:
-    found = os.environ.get(name)
+def _from_env(action: str, variable: str, *, name: str = "") -> str:
+    # A bare name may be the secret itself, put there by mistake: the error does not repeat it.
+    shown = name or variable
+    found = os.environ.get(variable)
     if found is None:
-        raise SecretMissing(action, name=name, problem="is not set in the environment")
-    return _usable(action, name, found)
+        raise SecretMissing(action, name=shown, problem="is not set in the environment (COUNTERFOIL_SECRET_…)" if name
+                            else "is not set in the environment")
+    return _usable(action, shown, found)
 
 
 def _from_file(action: str, name: str) -> str:

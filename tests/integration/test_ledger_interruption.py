@@ -1,0 +1,455 @@
+"""Interrupted calls: what is known is recorded, shielded, and the interruption goes on; a thread's answer comes late."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import anyio
+import pytest
+
+from counterfoil.domain.answer import Replied, Silent
+from counterfoil.domain.audit import audit
+from counterfoil.domain.errors import StoreBusy
+from counterfoil.domain.event import attempts_of
+from counterfoil.domain.words import Dispatch, Finding, Outcome, Standing
+from counterfoil.runtime import executor as executing
+from tests.crash.world import World
+
+WHO = {"owner": "payments", "authoriser": "payments-lead"}
+SECONDS = 30
+"""How long a test waits for anything; a run needs milliseconds."""
+DONE = Replied(status=201, body=b'{"id":"ef_1","state":"done"}')
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path / "w", "lab.lookup")
+
+
+@pytest.fixture
+def ledger(world):
+    ledger = world.open()
+    yield ledger
+    assert [found for history in ledger.store.histories() for found in audit(history)] == []
+    ledger.close()
+
+
+class Slow:
+    """A provider whose send waits in its thread until it is let go on: before its first byte, or for its answer."""
+
+    def __init__(self, answer=DONE, *, left=True):
+        self.begun, self.go_on, self.answer, self.left = threading.Event(), threading.Event(), answer, left
+        self.sent = 0
+
+    def check(self, order):
+        """Anything can be sent."""
+
+    def send(self, order, flight):
+        flight.may_have_left = self.left
+        self.begun.set()
+        assert self.go_on.wait(SECONDS)
+        flight.may_have_left = True
+        self.sent += 1
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+def slow(world, ledger, **said):
+    """Put a slow provider in the place of the world's."""
+    (registered,) = ledger.registry.values()
+    registered.provider = provider = Slow(**said)
+    return provider
+
+
+async def until(event):
+    """Wait for a thread without holding up the loop."""
+    assert await asyncio.to_thread(event.wait, SECONDS)
+
+
+def attempt_of(ledger):
+    (operation,) = ledger.store.operations(limit=9)
+    return attempts_of(ledger.history(operation.id).events)[0][-1]
+
+
+def settled(ledger):
+    """The one receipt, once its late answer has been recorded."""
+    done = threading.Event()
+    for _ in range(SECONDS * 100):
+        (operation,) = ledger.store.operations(limit=9)
+        if not operation.unresolved or done.wait(0.01):
+            break
+    return ledger.get(operation.id)
+
+
+# -- blocking --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError])
+@pytest.mark.parametrize("kind", ["function", "lab.lookup"])
+def test_an_interrupted_send_is_unknown(tmp_path, kind, interruption):
+    """R41: whatever cuts a send short, the receipt says unknown and the interruption is what its caller gets."""
+    world = World(tmp_path / "w", kind)
+    ledger = world.open()
+
+    def cut(order, flight):
+        flight.may_have_left = True
+        world.truth.arrive(order.provider_key, {"amount": 10})
+        raise interruption
+
+    world.provider.send = cut
+    with pytest.raises(interruption):
+        world.call(ledger)
+    receipt = world.call(ledger)
+    assert (receipt.outcome, receipt.standing) == (Outcome.UNKNOWN, Standing.UNRESOLVED)
+    assert len(world.truth.requests) == 1
+    ledger.close()
+
+
+def test_an_interruption_before_the_first_byte_is_not_sent(world, ledger):
+    """Provably nothing left: the same call may be made again, and is."""
+    send = world.provider.send
+
+    def cut(order, flight):
+        raise KeyboardInterrupt
+
+    world.provider.send = cut
+    with pytest.raises(KeyboardInterrupt):
+        world.call(ledger)
+    world.provider.send = send
+    assert attempt_of(ledger).finding is Finding.NOT_SENT
+    assert world.call(ledger).outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupted_claim_sends_nothing(world, ledger, monkeypatch, when):
+    """Ctrl+C while the claim is written: it does not stand, or stands as not_sent; nothing left either way."""
+    write = ledger.store.write
+
+    def cut(command):
+        monkeypatch.setattr(ledger.store, "write", write)
+        if when == "after":
+            write(command)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ledger.store, "write", cut)
+    with pytest.raises(KeyboardInterrupt):
+        world.call(ledger)
+    assert world.provider.sent == 0
+    assert ledger.store.unresolved() == []
+    assert world.call(ledger).outcome is Outcome.SUCCEEDED
+
+
+def test_an_interrupted_record_is_not_lost(world, ledger, monkeypatch):
+    """Ctrl+C while the answer is written: it is on record all the same, and the interruption goes on."""
+    write, commands = ledger.store.write, []
+
+    def cut(command):
+        commands.append(type(command).__name__)
+        if commands == ["Claim", "Settle"]:
+            raise KeyboardInterrupt
+        return write(command)
+
+    monkeypatch.setattr(ledger.store, "write", cut)
+    with pytest.raises(KeyboardInterrupt):
+        world.call(ledger)
+    assert world.call(ledger).expect() == {"id": "ef_1", "state": "done"}
+    assert world.provider.sent == 1
+
+
+# -- on an event loop ------------------------------------------------------------------------------------------------
+
+
+def test_a_cancelled_function_is_unknown(ledger):
+    """R40: an awaited function that is cancelled may have done it: recorded before the cancellation goes on."""
+    begun = asyncio.Event()
+
+    @ledger.action(key=lambda order: order, **WHO)
+    async def pay(order):
+        begun.set()
+        await asyncio.sleep(SECONDS)
+
+    async def main():
+        task = asyncio.ensure_future(pay("o-1"))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await pay("o-1")
+
+    receipt = asyncio.run(main())
+    assert (receipt.outcome, receipt.standing) == (Outcome.UNKNOWN, Standing.UNRESOLVED)
+
+
+def test_a_cancelled_thread_goes_on_and_its_answer_settles(world, ledger):
+    """Cancelled while its thread still sends: unknown and not quiet; what the thread then hears is evidence."""
+    provider = slow(world, ledger)
+
+    async def main():
+        task = asyncio.ensure_future(ledger.acall(ledger.order()))
+        await until(provider.begun)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        attempt = attempt_of(ledger)
+        assert (attempt.finding, attempt.quiesced) == (Finding.UNKNOWN, False)
+        (operation,) = ledger.store.unresolved()
+        worked = await asyncio.to_thread(ledger.work, operation.id)
+        assert worked.outcome is Outcome.UNKNOWN
+        assert not attempt_of(ledger).quiesced  # its thread is alive and may still write
+        provider.go_on.set()
+
+    asyncio.run(main())
+    receipt = settled(ledger)
+    assert (receipt.outcome, receipt.operation.settled_by) == (Outcome.SUCCEEDED, "succeeded:late_answer")
+    assert (receipt.expect(), provider.sent) == ({"id": "ef_1", "state": "done"}, 1)
+    assert attempt_of(ledger).quiesced
+
+
+def test_a_thread_that_has_not_written_yet_is_not_called_not_sent(world, ledger):
+    """Cancelled while its thread still connects: the thread may write any moment, so nothing is freed."""
+    provider = slow(world, ledger, left=False)
+
+    async def main():
+        task = asyncio.ensure_future(ledger.acall(ledger.order()))
+        await until(provider.begun)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        again = await ledger.acall(ledger.order())
+        assert (again.outcome, again.standing) == (Outcome.UNKNOWN, Standing.UNRESOLVED)
+        provider.go_on.set()
+
+    asyncio.run(main())
+    assert settled(ledger).outcome is Outcome.SUCCEEDED
+    assert provider.sent == 1
+
+
+def test_a_thread_whose_connection_failed_says_so_late(world, ledger):
+    """A late not_sent is evidence too: the operation is free again, and the same call dispatches."""
+    provider = slow(world, ledger, left=False, answer=Silent(may_have_left=False, reason="connect_failed"))
+
+    async def main():
+        task = asyncio.ensure_future(ledger.acall(ledger.order()))
+        await until(provider.begun)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        provider.go_on.set()
+
+    asyncio.run(main())
+    assert settled(ledger).dispatch is Dispatch.NOT_STARTED
+    provider.answer = DONE
+    assert world.call(ledger).outcome is Outcome.SUCCEEDED
+
+
+def test_a_send_that_never_began_is_not_sent(world, ledger):
+    """Cancelled while every thread is busy: nothing leaves afterwards, and that is what the receipt says."""
+    busy = threading.Event()
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(max_workers=1))
+        blocker = loop.run_in_executor(None, busy.wait, SECONDS)
+        ledger._drawer.draw()
+        ledger._drawn_in = os.getpid()
+        task = asyncio.ensure_future(ledger.acall(ledger.order()))
+        while not ledger.store.operations(limit=1):
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        busy.set()
+        await blocker
+
+    asyncio.run(main())
+    assert world.provider.sent == 0
+    assert attempt_of(ledger).finding is Finding.NOT_SENT
+    assert world.call(ledger).outcome is Outcome.SUCCEEDED
+
+
+def test_a_thread_that_breaks_is_no_longer_in_hand(world, ledger):
+    """An adapter that raises after its caller has gone leaves unknown, and its thread is known to be over."""
+    provider = slow(world, ledger, answer=RuntimeError("a defect"))
+
+    async def main():
+        task = asyncio.ensure_future(ledger.acall(ledger.order()))
+        await until(provider.begun)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        provider.go_on.set()
+
+    asyncio.run(main())
+    (operation,) = ledger.store.unresolved()
+    assert ledger._roster.in_hand == ledger._executor.detached == set()
+    ledger.work(operation.id)
+    assert attempt_of(ledger).quiesced
+    assert attempt_of(ledger).finding is Finding.UNKNOWN
+
+
+def test_a_late_answer_the_store_cannot_take_is_spooled(world, ledger, monkeypatch):
+    """Nobody is left to be told: the thread's answer waits beside the store until it is drained."""
+    provider = slow(world, ledger)
+    monkeypatch.setattr(executing, "INSIST_FIRST_SECONDS", 0.001)
+
+    async def main():
+        task = asyncio.ensure_future(ledger.acall(ledger.order()))
+        await until(provider.begun)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+        def away(command):
+            raise StoreBusy("away")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(ledger.store, "write", away)
+            provider.go_on.set()
+            await asyncio.get_running_loop().shutdown_default_executor()
+
+    asyncio.run(main())
+    assert ledger.store.unresolved()
+    assert ledger.drain() == 1
+    assert settled(ledger).operation.settled_by == "succeeded:late_answer"
+
+
+def test_an_answer_in_the_moment_of_cancellation_is_kept(world, ledger):
+    """The thread has answered and the loop has not noticed yet: the answer is recorded, not the cancellation."""
+    provider = slow(world, ledger)
+
+    async def main():
+        task = asyncio.ensure_future(ledger.acall(ledger.order()))
+        await until(provider.begun)
+        waits = []
+        end = executing._Wait.end
+
+        def ended(wait, answer):
+            over = end(wait, answer)
+            waits.append(answer)
+            return over
+
+        executing._Wait.end = ended
+        try:
+            provider.go_on.set()
+            while not waits:
+                pass  # the loop is held up on purpose: the answer is there and nobody has looked
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        finally:
+            executing._Wait.end = end
+
+    asyncio.run(main())
+    (operation,) = ledger.store.operations(limit=9)
+    assert operation.settled_by == "succeeded:answer"
+    assert provider.sent == 1
+
+
+@pytest.mark.parametrize("repeats", [1, 50])
+def test_cancelling_again_and_again_loses_no_record(world, ledger, repeats):
+    """A task that is cancelled at every step, also while it records, still records before it ends."""
+    provider = slow(world, ledger)
+
+    async def main():
+        task = asyncio.ensure_future(ledger.acall(ledger.order()))
+        await until(provider.begun)
+        for _ in range(repeats):
+            task.cancel()
+            await asyncio.sleep(0)
+        while not task.done():
+            task.cancel()
+            await asyncio.sleep(0)
+        assert attempt_of(ledger).finding is Finding.UNKNOWN
+        provider.go_on.set()
+
+    asyncio.run(main())
+    assert settled(ledger).outcome is Outcome.SUCCEEDED
+
+
+def test_a_level_cancelling_scope_loses_no_record(ledger):
+    """anyio cancels every await of a scope that was left: the outcome is on record when the scope has ended."""
+    begun = anyio.Event()
+
+    @ledger.action(key=lambda order: order, **WHO)
+    async def pay(order):
+        begun.set()
+        await anyio.sleep_forever()
+
+    async def call():
+        await pay("o-1")
+
+    async def main():
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            await begun.wait()
+            group.cancel_scope.cancel()
+        return [operation.outcome for operation in ledger.store.operations(limit=9)]
+
+    assert anyio.run(main) == [Outcome.UNKNOWN]
+
+
+def test_a_cancelled_insistence_is_awaited(world, ledger, monkeypatch):
+    """While the store is asked again for an answer it would not take, a cancellation waits for that to end."""
+    asked, give_in = threading.Event(), threading.Event()
+    monkeypatch.setattr(executing, "INSIST_FIRST_SECONDS", 0.0)
+    awrite, write = ledger.store.awrite, ledger.store.write
+
+    async def refuse_settlements(command):
+        if type(command).__name__ == "Settle":
+            raise StoreBusy("away")
+        return await awrite(command)
+
+    def slowly(command):
+        asked.set()
+        assert give_in.wait(SECONDS)
+        return write(command)
+
+    monkeypatch.setattr(ledger.store, "awrite", refuse_settlements)
+    monkeypatch.setattr(ledger.store, "write", slowly)
+
+    async def main():
+        task = asyncio.ensure_future(ledger.acall(ledger.order()))
+        await until(asked)
+        task.cancel()
+        await asyncio.sleep(0)
+        assert not task.done()
+        give_in.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    (operation,) = ledger.store.operations(limit=9)
+    assert operation.outcome is Outcome.SUCCEEDED
+
+
+def test_a_loop_that_is_thrown_away_leaves_unknown(ledger):
+    """Without anybody to drive it on, a started call is no longer in hand and reads as unknown."""
+
+    @ledger.action(key=lambda order: order, **WHO)
+    async def pay(order):
+        await asyncio.get_running_loop().create_future()
+
+    loop = asyncio.new_event_loop()
+    try:
+        calling = pay("o-1")
+        task = loop.create_task(calling)
+        while not ledger.store.operations(limit=1):
+            loop.run_until_complete(asyncio.sleep(0))
+        for _ in range(5):
+            loop.run_until_complete(asyncio.sleep(0.01))
+        assert not task.done()
+        with contextlib.suppress(RuntimeError):  # it cannot record without a loop, and nobody is left to be told
+            calling.close()
+        task._log_destroy_pending = False
+    finally:
+        loop.close()
+    (operation,) = ledger.store.unresolved()
+    assert ledger.get(operation.id).outcome is Outcome.UNKNOWN
+    ledger.work(operation.id)
+    assert attempt_of(ledger).quiesced
