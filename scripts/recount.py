@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import itertools
 import json
 import sqlite3
 import sys
@@ -221,6 +222,17 @@ def joined(effects: Sequence[Entry], sends: Sequence[Entry] | None, found: Store
         "outcomes": dict(Counter(receipt.outcome for receipt in receipts)),
         "joined_on": found.joined_on,
     }
+
+
+def unknown_seen(events: Iterable[Event]) -> int:
+    """Count the operations with silence on record before anything certain: at some time they read as unknown."""
+    findings: dict[int, list[str]] = {}
+    for event in events:
+        if event.kind == "observed":
+            findings.setdefault(event.n, []).append(event.record.get("finding", ""))
+    # Before the first certain finding: what was written after it changed nothing.
+    doubtful = (itertools.takewhile({"unknown", "not_sent"}.__contains__, listed) for listed in findings.values())
+    return sum("unknown" in listed for listed in doubtful)
 
 
 def by_receipt(entries: Iterable[Entry], receipts: Iterable[Receipt]) -> Counter[str]:

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 
 import pytest
+from tests.crash.world import STEP_SECONDS, World
 
 from counterfoil.domain.audit import audit
 from counterfoil.domain.canonical import parse
@@ -14,7 +15,6 @@ from counterfoil.domain.errors import BadValue, NoBasis, NoSuchOperation, NotRec
 from counterfoil.domain.payload import content
 from counterfoil.domain.words import Discrepancy, Dispatch, Lifecycle, Outcome, Standing
 from counterfoil.runtime.worker import Worker
-from tests.crash.world import STEP_SECONDS, World
 
 
 @pytest.fixture

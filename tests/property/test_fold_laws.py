@@ -7,11 +7,12 @@ import itertools
 import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.crash.stepping import NOON, draw, ends, order
 
 from counterfoil import contracts
 from counterfoil.domain import rules
-from counterfoil.domain.command import Settled
 from counterfoil.domain.attempt import NO_EFFECT, Attempt, fold, settle
+from counterfoil.domain.command import Settled
 from counterfoil.domain.contract import Terminal
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
@@ -19,7 +20,6 @@ from counterfoil.domain.schedule import next_step
 from counterfoil.domain.words import Coverage, Discrepancy, Dispatch, Finding, Outcome, Source
 from counterfoil.plans import observing
 from counterfoil.plans.claims import ClaimForm, first_claim
-from tests.crash.stepping import NOON, draw, ends, order
 
 ATTEMPTS_MAX = 3
 PLAIN = [contracts.load(name) for name in contracts.names()]

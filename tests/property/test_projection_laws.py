@@ -10,17 +10,17 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.crash.world import Scripted, World, die
 
 from counterfoil.domain.answer import Replied, Silent
-from counterfoil.domain.audit import audit
 from counterfoil.domain.attempt import fold
+from counterfoil.domain.audit import audit
 from counterfoil.domain.errors import KeyConflict, NoBasis
 from counterfoil.domain.event import attempts_of, first_begun
 from counterfoil.domain.words import Dispatch, Outcome, Standing
 from counterfoil.plans.late import late
 from counterfoil.runtime.drive import drive
 from counterfoil.runtime.worker import Worker
-from tests.crash.world import Scripted, World, die
 
 FATES = ("answered", "reply_lost", "request_lost", "connect_failed", "refused", "ctrl_c")
 KINDS = ("lab.key", "lab.lookup", "lab.nothing")

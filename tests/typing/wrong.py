@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import counterfoil
 from tests.typing.right import refund, refund_later
+
+import counterfoil
 
 refund("order-1042", "1500")  # refused
 refund("order-1042")  # refused

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+from tests.crash.stepping import PAYLOAD, action, draw, order
 
 from counterfoil import contracts
 from counterfoil.domain.event import Begun
 from counterfoil.domain.payload import SALT_BYTES, content, salted_digest
 from counterfoil.plans.claims import assumptions_of, begun_for, first_claim
-from tests.crash.stepping import PAYLOAD, action, draw, order
 
 
 def test_a_sender_has_the_contracts_time():

@@ -10,7 +10,7 @@ from counterfoil.domain import rules
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.audit import Law, audit
 from counterfoil.domain.command import Amendment
-from counterfoil.domain.event import Begun, Decided, Event, EventKind, History, Noted, chain, encode
+from counterfoil.domain.event import Begun, Decided, Event, EventKind, History, Intended, Noted, chain, encode
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.identifier import number, operation_id
 from counterfoil.domain.operation import Operation
@@ -26,11 +26,18 @@ KEY, LOOKUP, PLAIN = contracts.load("lab.key"), contracts.load("lab.lookup"), co
 ASSUMED = {"longest_delivery": {"seconds": 20.0, "by": "platform", "why": "the gateway gives up then"}}
 
 
+ASKED = Intended(
+    tenant="shop", actor="agent:a", action="refund", key="o-1", account="acct", fingerprint="cf1:f", effect="ef1:e",
+    owner="payments", value=1.0,
+)  # fmt: skip
+
+
 def begun(which=1, **changes):
     """The record of a claim; a first one names its payload's digest."""
     made = Begun(
         attempt=Attempt(number=which, token=f"w.{which}", worker="w", send_seconds=10.0), provider_key=ID,
         contract="ct1:x", contract_id="lab.lookup", payload_digest=salted_digest(BODY) if which == 1 else "",
+        intent=ASKED if which == 1 else None,
     )  # fmt: skip
     return msgspec.structs.replace(made, **changes)
 
@@ -130,7 +137,10 @@ HELD = chained(
     ),
     [
         event(
-            Noted(note="held by op_other", facts={"provider_key": ID, "payload_digest": salted_digest(BODY)}),
+            Noted(
+                note="held by op_other",
+                facts={"provider_key": ID, "payload_digest": salted_digest(BODY), "intent": msgspec.to_builtins(ASKED)},
+            ),
             kind=EventKind.HELD, body=BODY,
         )
     ],
@@ -447,7 +457,8 @@ def test_attempts_are_numbered_densely():
 def test_what_was_sent_is_on_record():
     """The first record of an operation, sent or held, names its payload's digest."""
     assert wrong(forged(begun(payload_digest="")), Law.BODY, "what was sent", seq=1)
-    held = event(Noted(note="held by op_other"), kind=EventKind.HELD)
+    asked = {"intent": msgspec.to_builtins(ASKED)}
+    held = event(Noted(note="held by op_other", facts=asked), kind=EventKind.HELD)
     assert wrong(forged((held, 0.0)), Law.BODY, "what was asked", seq=1)
 
 
@@ -498,3 +509,20 @@ def test_absence_needs_every_condition(assumptions, silence, looked, why):
     history = forged(begun(assumptions=assumptions), silence, *paid, (ABSENT, LATE + 1))
     assert wrong(history, Law.EVIDENCE, why, seq=len(history.events))
     assert (Law.EVIDENCE, 4) not in laws(forged(begun(assumptions=ASSUMED), SILENCE, (PAID, 30.1), (ABSENT, 31.0)))
+
+
+@pytest.mark.parametrize("column", Intended.__struct_fields__)
+def test_an_edited_intent_is_found(column):
+    """Whoever edits what was asked in the operation's row is found out by its first record."""
+    value = 2.0 if column == "value" else "another"
+    for honest in (CLAIMED, HELD):
+        edited = msgspec.structs.replace(honest, operation=msgspec.structs.replace(honest.operation, **{column: value}))
+        found = [v for v in audit(edited) if v.law is Law.IDENTITY]
+        assert [v.problem for v in found] == [f"the row's {column} is not what was asked"]
+
+
+def test_a_first_record_says_what_was_asked():
+    """A claim or a proposal without its intent proves nothing of the columns."""
+    assert wrong(forged(begun(intent=None)), Law.IDENTITY, "what was asked", seq=1)
+    silent = event(Noted(note="held", facts={"payload_digest": salted_digest(BODY)}), kind=EventKind.HELD, body=BODY)
+    assert (Law.IDENTITY, 1) in laws(forged(silent))

@@ -4,22 +4,48 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.crash.stepping import (
+    NOON,
+    PAYLOAD,
+    action,
+    claim_of,
+    claimed,
+    draw,
+    ends,
+    erased,
+    held,
+    observed,
+    order,
+    ruled,
+)  # fmt: skip
 
 from counterfoil.domain.answer import Replied, Returned, Silent
 from counterfoil.domain.command import (
-    Amend, Amended, Claim, Collision, Conflict, Declined, Existing, NewlyHeld, Settle, Settled, Stale,
+    Amend,
+    Amended,
+    Claim,
+    Collision,
+    Conflict,
+    Declined,
+    Existing,
+    NewlyHeld,
+    Settle,
+    Settled,
+    Stale,
 )  # fmt: skip
 from counterfoil.domain.errors import (
-    CheckRefused, InvariantBroken, KeyConflict, NoSuchOperation, NotRecorded, StoreBusy,
+    CheckRefused,
+    InvariantBroken,
+    KeyConflict,
+    NoSuchOperation,
+    NotRecorded,
+    StoreBusy,
 )  # fmt: skip
 from counterfoil.domain.event import EventKind
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Standing
 from counterfoil.plans.dispatch import DRAWS_MAX, dispatch, further, may_dispatch
 from counterfoil.plans.effects import Find, Redraw, Send, Validate
-from tests.crash.stepping import (
-    NOON, PAYLOAD, action, claim_of, claimed, draw, ends, erased, held, observed, order, ruled,
-)  # fmt: skip
 
 DONE = Replied(status=201, body=b'{"id":"ef_1","state":"done"}')
 INTERRUPTIONS = [KeyboardInterrupt, SystemExit, type("CancelledLike", (BaseException,), {})]

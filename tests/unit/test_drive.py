@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.crash.stepping import NOON, action, claim_of, claimed, draw, order, ruled
 
 from counterfoil.domain.answer import Replied, Silent
 from counterfoil.domain.command import Amended, Claim, Conflict, Settled, Stale
 from counterfoil.domain.errors import KeyConflict, StoreBusy
 from counterfoil.plans.dispatch import dispatch
 from counterfoil.runtime.drive import adrive, drive
-from tests.crash.stepping import NOON, action, claim_of, claimed, draw, order, ruled
 
 DONE = Replied(status=201, body=b'{"id":"ef_1","state":"done"}')
 

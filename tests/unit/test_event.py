@@ -9,7 +9,16 @@ import pytest
 
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.event import (
-    Begun, Event, EventKind, History, Noted, attempts_of, chain, destination_of, encode, first_begun,
+    Begun,
+    Event,
+    EventKind,
+    History,
+    Noted,
+    attempts_of,
+    chain,
+    destination_of,
+    encode,
+    first_begun,
 )  # fmt: skip
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.words import Discrepancy, Finding, Source

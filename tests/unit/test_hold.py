@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+from tests.crash.stepping import NOON, draw, order
 
 from counterfoil.domain.event import EventKind, Noted
 from counterfoil.domain.hold import propose
 from counterfoil.domain.words import Dispatch, Outcome
 from counterfoil.plans.claims import first_claim
-from tests.crash.stepping import NOON, draw, order
 
 
 def test_a_proposal_claims_nothing_and_names_its_holder():

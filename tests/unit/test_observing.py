@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.crash.stepping import action, claimed, draw, ends, observed, ruled
 
 from counterfoil.domain import canonical
 from counterfoil.domain.answer import Replied
@@ -13,7 +14,6 @@ from counterfoil.domain.payload import RESULT_BYTES_MAX, content, salted_digest
 from counterfoil.domain.words import Finding, Outcome, Source
 from counterfoil.plans import observing
 from counterfoil.plans.late import late
-from tests.crash.stepping import action, claimed, draw, ends, observed, ruled
 
 SALT = b"s" * 16
 

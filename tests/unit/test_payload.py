@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from counterfoil.domain.payload import SALT_BYTES, content, frozen_payload, salted_digest, seal
 from tests.crash.stepping import PAYLOAD, claimed, erased, held
+
+from counterfoil.domain.payload import SALT_BYTES, content, frozen_payload, salted_digest, seal
 
 
 def test_a_body_is_salt_and_content():

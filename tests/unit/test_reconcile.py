@@ -6,6 +6,7 @@ import json
 
 import msgspec
 import pytest
+from tests.crash.stepping import NOON, action, claimed, declined, draw, ends, erased, held, observed, order, ruled
 
 from counterfoil import contracts
 from counterfoil.domain.answer import Replied, Silent
@@ -15,7 +16,6 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.words import Coverage, Finding, Outcome, Source, Standing
 from counterfoil.plans.effects import Look
 from counterfoil.plans.reconcile import LOOK_SECONDS_MAX, next_look, reconcile
-from tests.crash.stepping import NOON, action, claimed, declined, draw, ends, erased, held, observed, order, ruled
 
 KEY = contracts.load("lab.key")
 ITEM = {"id": "ef_1", "key": "op_1", "account": "acct", "state": "done", "payload": {"amount": 10}}
@@ -27,8 +27,8 @@ def shown(*items):
     return (Replied(status=200, body=json.dumps({"complete": True, "items": [*items, CONTROL]}).encode()),)
 
 
-def unknown(**said):
-    return observed(claimed(), Finding.UNKNOWN, **said)
+def unknown(of=None, **said):
+    return observed(claimed(order(of) if of else None), Finding.UNKNOWN, **said)
 
 
 def to_look(history, of=None, *, at=NOON + 60):
@@ -103,10 +103,18 @@ def test_a_look_that_proves_nothing_settles_nothing(answers):
 def test_absence_is_the_calculators_word(at, quiesced, assumed, finding):
     """Nothing found is absence only after deadline and assumed delivery, with every sender quiet; zero is a time."""
     of = action(longest_delivery=assumed, longest_delivery_by="ann", longest_delivery_why="measured")
-    plan, _, paid = to_look(unknown(quiesced=quiesced), of, at=at)
+    plan, _, paid = to_look(unknown(of, quiesced=quiesced), of, at=at)
     evidence, ended = recorded(plan, shown(), paid)
     assert evidence.finding is finding
     assert ended.operation.outcome is (Outcome.REJECTED if finding is Finding.ABSENT else Outcome.UNKNOWN)
+
+
+def test_an_assumption_made_later_is_not_read_back():
+    """Absence rests on what the receipt prints: an assumption stated after the claim proves nothing of it."""
+    later = action(longest_delivery=0.0, longest_delivery_by="ann", longest_delivery_why="measured since")
+    plan, _, paid = to_look(unknown(quiesced=True), later, at=NOON + 600)
+    evidence, _ = recorded(plan, shown(), paid, at=NOON + 601)
+    assert evidence.finding is Finding.UNKNOWN
 
 
 def test_two_things_with_one_reference_are_a_discrepancy():

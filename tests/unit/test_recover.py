@@ -4,6 +4,21 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.crash.stepping import (
+    NOON,
+    PAYLOAD,
+    SECONDS,
+    action,
+    claimed,
+    declined,
+    draw,
+    ends,
+    erased,
+    held,
+    observed,
+    order,
+    ruled,
+)  # fmt: skip
 
 from counterfoil.domain.answer import Silent
 from counterfoil.domain.command import Amended, Declined
@@ -13,9 +28,6 @@ from counterfoil.domain.rules import NOT_DUE
 from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Standing
 from counterfoil.plans.effects import Hand, Look, Now, Send, Validate
 from counterfoil.plans.recover import order_of, recover, work
-from tests.crash.stepping import (
-    NOON, PAYLOAD, SECONDS, action, claimed, declined, draw, ends, erased, held, observed, order, ruled,
-)  # fmt: skip
 
 DEADLINE = NOON + SECONDS
 

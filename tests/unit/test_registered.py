@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from tests.crash.stepping import action
 
 from counterfoil import contracts
 from counterfoil.domain.errors import BadValue, NotDeclared, PayloadRefused
 from counterfoil.domain.intent import Occurrence, Siblings
 from counterfoil.runtime.guarded import declared
 from counterfoil.runtime.registered import KEY_CHARS_MAX, Registered, code_digest
-from tests.crash.stepping import action
 
 
 class Nowhere:

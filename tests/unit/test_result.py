@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.crash.stepping import claimed, erased, observed
 
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.result import declared, kept, kept_result, narrowed
 from counterfoil.domain.words import Finding, Source
-from tests.crash.stepping import claimed, erased, observed
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.crash.stepping import NOON, SECONDS, action, claimed, declined, erased, held, observed, order, ruled
 
 from counterfoil import contracts
 from counterfoil.domain import rules
@@ -13,9 +14,16 @@ from counterfoil.domain.event import Begun, Decided, EventKind, Noted, attempts_
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.payload import salted_digest
 from counterfoil.domain.words import (
-    AttemptClass, Basis, Discrepancy, Disposition, Dispatch, Finding, Outcome, Permission, Source,
+    AttemptClass,
+    Basis,
+    Discrepancy,
+    Dispatch,
+    Disposition,
+    Finding,
+    Outcome,
+    Permission,
+    Source,
 )  # fmt: skip
-from tests.crash.stepping import NOON, SECONDS, action, claimed, declined, erased, held, observed, order, ruled
 
 KEY, LOOKUP = contracts.load("lab.key"), contracts.load("lab.lookup")
 HOUR = 3600.0

@@ -12,7 +12,7 @@ import msgspec
 from counterfoil.domain import absence
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import Contract, digest
-from counterfoil.domain.event import Begun, EventKind, History, attempts_of, evidence_of, first_begun
+from counterfoil.domain.event import EventKind, History, assumed_delivery, attempts_of, evidence_of, first_begun
 from counterfoil.domain.retry import Situation, decide_retry
 from counterfoil.domain.words import Basis, Dispatch, Outcome, Source
 from counterfoil.runtime.export import body_of
@@ -160,7 +160,7 @@ def _again(history: History, contract: Contract, attempts: tuple[Attempt, ...], 
     _, discrepancy = attempts_of(history.events)
     situation = Situation(
         contract=contract, attempts=attempts, discrepancy=discrepancy, now=now,
-        longest_delivery=longest_delivery(first_begun(history.events)),
+        longest_delivery=assumed_delivery(first_begun(history.events)),
     )  # fmt: skip
     for basis in Basis:
         decision = decide_retry(situation, automatic=False, basis=basis)
@@ -170,10 +170,3 @@ def _again(history: History, contract: Contract, attempts: tuple[Attempt, ...], 
         else:
             command = f"counterfoil attempt {history.operation.id} --basis {basis.value}"
             yield Step(name=name, allowed=decision.allowed, because=because, command=command)
-
-
-def longest_delivery(begun: Begun | None) -> float | None:
-    """The assumption printed on the receipt, in seconds; None where there is none."""
-    assumed = begun.assumptions.get("longest_delivery") if begun else None
-    seconds = assumed.get("seconds") if isinstance(assumed, dict) else None
-    return float(seconds) if isinstance(seconds, int | float) else None

@@ -6,13 +6,14 @@ nothing, and asks of each decision on record whether it was permitted when it wa
 
 from __future__ import annotations
 
+import contextlib
 from enum import StrEnum
 from typing import assert_never
 
 import msgspec
 
 from counterfoil.domain.attempt import Attempt, fold, settle
-from counterfoil.domain.event import Begun, Decided, Event, EventKind, History, Noted, chain
+from counterfoil.domain.event import Begun, Decided, Event, EventKind, History, Intended, Noted, chain
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.operation import Operation
@@ -161,6 +162,8 @@ class _Walk:
 
     def step(self, event: Event, record: Record) -> None:
         """Follow one event, and ask whether it could happen then."""
+        if event.seq == 1:
+            self._asked(event, record)
         match record:
             case Begun():
                 self._begun(event, record)
@@ -172,6 +175,19 @@ class _Walk:
                 self._noted(event, record)
             case _ as never:
                 assert_never(never)
+
+    def _asked(self, event: Event, record: Record) -> None:
+        """The first record holds what was asked; the operation's row must say the same."""
+        asked = record.intent if isinstance(record, Begun) else None
+        if isinstance(record, Noted):
+            with contextlib.suppress(msgspec.ValidationError):
+                asked = msgspec.convert(record.facts.get("intent"), Intended)
+        if asked is None:
+            self.fault(event.seq, Law.IDENTITY, "its first record does not say what was asked")
+            return
+        edited = [name for name in asked.__struct_fields__ if getattr(asked, name) != getattr(self.operation, name)]
+        if edited:
+            self.fault(event.seq, Law.IDENTITY, f"the row's {', '.join(edited)} is not what was asked")
 
     def _begun(self, event: Event, begun: Begun) -> None:
         if self.permission is not Permission.AUTHORIZED:

@@ -97,6 +97,13 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A model's own key or a framework's call id: evidence, never the key."""
 
 
+def assumed_delivery(begun: Begun | None) -> float | None:
+    """The longest_delivery printed on the receipt, in seconds; None where none is. A later one is not read back."""
+    assumed = begun.assumptions.get("longest_delivery") if begun else None
+    seconds = assumed.get("seconds") if isinstance(assumed, dict) else None
+    return float(seconds) if isinstance(seconds, int | float) else None
+
+
 class Decided(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who decided what, on which ground, seeing which version."""
 

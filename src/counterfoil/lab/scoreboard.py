@@ -30,9 +30,8 @@ _PAYLOADS = (
     "SELECT e.id >> ?, coalesce(e.body, b.bytes) FROM event e LEFT JOIN body b ON b.id = e.id WHERE e.kind = 'begun' "
     "AND coalesce(e.body, b.bytes) IS NOT NULL"
 )
-_UNKNOWN = (
-    "SELECT count(DISTINCT id >> ?) FROM event WHERE kind = 'observed' "
-    "AND json_extract(CAST(record AS TEXT), '$.finding') = 'unknown'"
+_FINDINGS = (
+    "SELECT id >> ?, json_extract(CAST(record AS TEXT), '$.finding') FROM event WHERE kind = 'observed' ORDER BY id"
 )
 
 
@@ -88,7 +87,7 @@ def score(folder: Path) -> Score:
     """Count one run from its raw files."""
     with closing(read_only(folder / STORE)) as store:
         receipts = _receipts(store)
-        unknown_seen = store.execute(_UNKNOWN, (SEQ_BITS,)).fetchone()[0]
+        unknown_seen = _unknown_seen(store)
     effects = read(folder / EFFECTS)
     sends = [entry for entry in read(folder / WIRE) if entry["act"] == "send"]
     happened, sent = _named(effects, receipts), _named(sends, receipts)
@@ -134,6 +133,18 @@ def _receipts(store: sqlite3.Connection) -> list[_Receipt]:
         _Receipt(**dict(zip(names, (row[1], digests.get(row[0], ""), *row[2:]), strict=True)))
         for row in store.execute(_OPERATIONS).fetchall()
     ]
+
+
+def _unknown_seen(store: sqlite3.Connection) -> int:
+    """How many operations read as unknown at some time: silence was on record, and nothing certain before it."""
+    unknown: set[int] = set()
+    certain: set[int] = set()
+    for n, finding in store.execute(_FINDINGS, (SEQ_BITS,)):
+        if finding == "unknown" and n not in certain:
+            unknown.add(n)
+        elif finding not in {"unknown", "not_sent"}:
+            certain.add(n)
+    return len(unknown)
 
 
 def _named(entries: Iterable[Mapping[str, Any]], receipts: Sequence[_Receipt]) -> Counter[str]:

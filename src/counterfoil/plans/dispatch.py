@@ -21,7 +21,7 @@ from counterfoil.domain.command import (
     NewlyHeld,
 )
 from counterfoil.domain.errors import CheckRefused, CounterfoilError, InvariantBroken, KeyConflict
-from counterfoil.domain.event import History, attempts_of, begun_of
+from counterfoil.domain.event import History, assumed_delivery, attempts_of, begun_of, first_begun
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.judge import judge
 from counterfoil.domain.operation import Operation
@@ -205,8 +205,9 @@ def again(
     begun = msgspec.structs.replace(
         begun, provider_key=history.operation.id, by=asked.by, reason=asked.reason, how=asked.how
     )
+    assumed = assumed_delivery(first_begun(history.events))
     rule = rules.claim_again(
-        begun, order.action.contract, longest_delivery=order.action.longest_delivery, automatic=automatic, basis=basis
+        begun, order.action.contract, longest_delivery=assumed, automatic=automatic, basis=basis
     )
     reply = yield Amend(operation=history.operation.id, rule=rule)
     if isinstance(reply, Declined):

@@ -42,6 +42,9 @@ ADDRESS_HEADERS = frozenset({"content-location", "location"})
 
 STATUS_LINE = re.compile(rb"HTTP/[0-9]\.[0-9] ([2-9][0-9]{2})(?: [^\x00\r\n]*)?\r?\n")
 _USERINFO = re.compile(r"//[^/@]*@")
+_PERCENT = re.compile(r"%[0-9A-F]{2}")
+_WARY = frozenset("\"&'+<>`")
+"""What JSON encoders that fear HTML write as \\uXXXX."""
 
 
 class Reason(StrEnum):
@@ -134,13 +137,33 @@ def _without_query(url: str) -> str:
 
 
 def _forms(secrets: Iterable[str]) -> tuple[str, ...]:
-    """How a server may write back what it was sent: as it is, percent-encoded, as JSON text, in base64."""
-    found: set[str] = set()
-    for secret in secrets:
-        if len(secret) >= SECRET_CHARS_MIN:
-            plain = base64.b64encode(secret.encode()).decode()
-            found |= {secret, quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1], plain}
-    return tuple(sorted(found, key=len, reverse=True))
+    """How a server may write back what it was sent, the user and password of a Basic credential included."""
+    parts = {part for secret in secrets for part in (secret, *_pair(secret)) if len(part) >= SECRET_CHARS_MIN}
+    return tuple(sorted(set().union(*map(_spellings, parts)), key=len, reverse=True))
+
+
+def _pair(secret: str) -> tuple[str, ...]:
+    """Whom and what a Basic credential names in the clear (RFC 7617 section 2)."""
+    scheme, _, coded = secret.partition(" ")
+    if scheme.lower() != "basic":
+        return ()
+    try:
+        pair = base64.b64decode(coded, validate=True).decode()
+    except ValueError:
+        return ()
+    return pair, pair.partition(":")[2]
+
+
+def _spellings(secret: str) -> set[str]:
+    """A secret as it is, percent-encoded, as JSON text in the ways of common encoders, in base64 and in hex."""
+    octets, coded = secret.encode(), base64.b64encode(secret.encode()).decode()
+    percent, text = quote(secret, safe=""), json.dumps(secret)[1:-1]
+    wary = "".join(f"\\u{ord(c):04X}" if c in _WARY else c for c in secret.replace("\\", "\\\\"))
+    return {
+        *(secret, percent, _PERCENT.sub(lambda found: found[0].lower(), percent), quote_plus(secret)),
+        *(text, text.replace("/", "\\/"), wary, coded, coded.replace("+", "-").replace("/", "_")),
+        *(octets.hex(), octets.hex().upper()),
+    }
 
 
 def _masked(body: bytes, secrets: Iterable[str]) -> bytes:

@@ -193,7 +193,13 @@ class Ledger:
         operation = ended.operation
         if operation.dispatch is not Dispatch.STARTED:
             return Receipt(ended, self, now=operation.updated_at, alive=False, error=ended.error)
-        return Receipt(ended, self, now=self.store.now(), alive=self._alive(operation), error=ended.error)
+        # First the hand, then the record: whoever has let go had recorded before, and that is not unknown.
+        alive = self._alive(operation)
+        latest = _read(self.store.load(operation.id))
+        if latest.operation.seq != operation.seq:
+            standing = ended.standing if ended.standing is Standing.NEW else latest.standing
+            ended = msgspec.structs.replace(ended, operation=latest.operation, result=latest.result, standing=standing)
+        return Receipt(ended, self, now=self.store.now(), alive=alive, error=ended.error)
 
     def _alive(self, operation: Operation) -> bool:
         attempts, _ = attempts_of(self.store.load(operation.id).events)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from counterfoil.domain import canonical, pointer
-from counterfoil.domain.binding import Binder
 from counterfoil.domain.action import Action, Order
+from counterfoil.domain.binding import Binder
 from counterfoil.domain.canonical import NotCanonical
 from counterfoil.domain.errors import BadValue, NotDeclared, PayloadRefused
 from counterfoil.domain.intent import Intent, Occurrence, Siblings, effect_namer
