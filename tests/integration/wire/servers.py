@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import selectors
+import shutil
 import socket
 import ssl
 import struct
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Self
 
-CERTIFICATE = Path(__file__).with_name("loopback.pem")
-"""Certificate and key of `localhost` and 127.0.0.1, signed by itself; good for the loopback and nothing else."""
+import trustme
+
+
+def _certificate() -> Path:
+    """Make key, certificate and authority of `localhost` and 127.0.0.1 for this run, in one file."""
+    folder = Path(tempfile.mkdtemp(prefix="counterfoil-tls-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    authority = trustme.CA()
+    made = authority.issue_cert("localhost", "127.0.0.1")
+    path = folder / "loopback.pem"
+    parts = (made.private_key_pem, *made.cert_chain_pems, authority.cert_pem)
+    path.write_bytes(b"".join(part.bytes() for part in parts))
+    return path
+
+
+CERTIFICATE = _certificate()
+"""What the servers show and the tests trust; no key stands in the project."""
 PATIENCE_SECONDS = 20.0
 """No socket of these servers waits longer, whatever happens to the test."""
 DRIP_SECONDS = 0.05
