@@ -213,9 +213,7 @@ def joined(effects: Sequence[Entry], sends: Sequence[Entry] | None, found: Store
         "unrecorded": len((happened.keys() | sent.keys()) - allowed.keys()),
         "excess_sends": None if sends is None else sum(max(0, sent[name] - allowed[name]) for name in allowed),
         "false_outcomes": sum(is_false(receipt, happened) for receipt in receipts),
-        "unknown_seen": len(
-            {e.n for e in found.events if e.kind == "observed" and e.record.get("finding") == "unknown"}
-        ),
+        "unknown_seen": unknown_seen(found.events),
         "manual_review": sum(1 for r in receipts if r.unresolved and r.step == "review"),
         "safe_to_retry": sum(1 for r in receipts if r.outcome == "rejected" and r.settled_by.startswith("absent")),
         "unsettled": sum(1 for r in receipts if r.unresolved and r.step != "review"),

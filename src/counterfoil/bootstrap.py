@@ -9,7 +9,7 @@ from counterfoil.runtime.ledger import Ledger
 from counterfoil.store.sqlite import SqliteStore
 
 
-def open_ledger(
+def open_ledger(  # noqa: PLR0913 - each is a word of its own at the door
     path: str | os.PathLike[str],
     *,
     actor: str = "",

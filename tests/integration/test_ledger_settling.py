@@ -164,7 +164,7 @@ def test_a_rejection_is_answered_by_a_person(worlds):
     assert len(world.truth.effects) == 1
 
 
-def test_r8_a_rejection_of_the_second_does_not_settle_the_first(worlds):
+def test_r08_a_rejection_of_the_second_does_not_settle_the_first(worlds):
     """Attempt 1 timed out, attempt 2 is refused: attempt 1 may have happened, so the outcome stays unknown."""
     world, ledger = worlds("lab.key", "request_lost", "refused")
     lost = world.call(ledger)

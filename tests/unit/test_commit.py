@@ -202,26 +202,22 @@ def test_an_interrupted_leader_does_not_lead_for_ever(group, disk):
             group.submit("again")
 
     others = [threading.Thread(target=hurry) for _ in range(16)]
-    interrupted = Caller(group, "mine")
-
-    def interrupt(jobs):
-        if threading.current_thread() is interrupted:
-            disk.interrupt = None
-            raise KeyboardInterrupt
-
+    leader = Caller(group, "mine")
+    disk.pause()
+    leader.start()
+    assert disk.entered.wait(PATIENT)
     for thread in others:
         thread.start()
-    disk.interrupt = interrupt
-    while disk.interrupt is not None:  # until it has led
-        interrupted = Caller(group, "mine")
-        interrupted.start()
-        interrupted.join(PATIENT)
-        assert not interrupted.is_alive()
+    queued(group, 17)
+    interrupt_once(disk, after=0)
+    disk.go.set()
+    leader.join(PATIENT)
+    assert not leader.is_alive()
+    assert isinstance(leader.answers[0], KeyboardInterrupt)
     over.set()
     for thread in others:
         thread.join(PATIENT)
         assert not thread.is_alive()
-    assert isinstance(interrupted.answers[0], KeyboardInterrupt)
 
 
 # -- event loops -------------------------------------------------------------------------------------------------------

@@ -241,7 +241,7 @@ class NotSettled(CounterfoilError):
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, reason: str = "", *, receipt: Any = None) -> None:
+    def __init__(self, reason: str = "", *, receipt: Any = None) -> None:  # noqa: ANN401 - a Receipt, two layers out
         super().__init__(reason)
         self.reason, self.receipt = reason, receipt
 

@@ -41,7 +41,8 @@ def lifecycle(operation: Operation, outcome: Outcome) -> Lifecycle:
             return Lifecycle(outcome.value)
 
 
-GET_OUTCOME, WAIT, ASK_OPERATOR, CALL_AGAIN, USE_RESULT = "get_outcome", "wait", "ask_operator", "call_again", "use_result"
+GET_OUTCOME, WAIT, ASK_OPERATOR = "get_outcome", "wait", "ask_operator"
+CALL_AGAIN, USE_RESULT = "call_again", "use_result"
 
 
 def permitted(operation: Operation, outcome: Outcome) -> tuple[str, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from counterfoil.domain import canonical, pointer
@@ -13,9 +11,9 @@ from counterfoil.domain.payload import content
 from counterfoil.domain.words import Finding
 
 
-def narrowed(result: Any, pointers: tuple[str, ...]) -> dict[str, Any]:
+def narrowed(result: object, pointers: tuple[str, ...]) -> dict[str, object]:
     """Keep only the declared parts, under their pointers' last names; what is missing stays missing."""
-    kept: dict[str, Any] = {}
+    kept: dict[str, object] = {}
     for text in pointers:
         tokens = pointer.parse(text)
         found = pointer.get(result, tokens)
@@ -31,7 +29,7 @@ def declared(evidence: Evidence, pointers: tuple[str, ...]) -> Evidence:
     return msgspec.structs.replace(evidence, result=narrowed(evidence.result, pointers))
 
 
-def kept(event: Event) -> dict[str, Any]:
+def kept(event: Event) -> dict[str, object]:
     """Read the erasable part of an observation: `result` and `facts`; empty once it was erased."""
     if event.body is None:
         return {}
@@ -39,7 +37,7 @@ def kept(event: Event) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def kept_result(history: History) -> Any:
+def kept_result(history: History) -> object:
     """The result of the evidence that proved the effect, or None where none was kept."""
     for event in history.events:
         if event.kind is EventKind.OBSERVED and evidence_of(event).finding in (Finding.SUCCEEDED, Finding.ACCEPTED):

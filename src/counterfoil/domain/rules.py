@@ -201,7 +201,7 @@ def claim_again(
             decision = decide_retry(situation, automatic=automatic, basis=basis)
             if not decision.allowed:
                 return Declined(because=decision.because)
-        return _start(history, begun, decision, attempts, discrepancy, contract, now)
+        return _start(history, begun, decision, contract, now)
 
     return rule
 
@@ -219,11 +219,10 @@ def _start(
     history: History,
     begun: Begun,
     decision: RetryDecision,
-    attempts: tuple[Attempt, ...],
-    discrepancy: Discrepancy,
     contract: Contract,
     now: float,
 ) -> Amendment:
+    attempts, discrepancy = attempts_of(history.events)
     attempt = msgspec.structs.replace(
         begun.attempt,
         number=len(attempts) + 1,

@@ -13,7 +13,7 @@ from counterfoil.lab.kill_loop import CONTRACTS
 
 OPERATIONS, OPERATIONS_MAX = 200, 10_000
 KILLS, KILLS_MAX = 30, 1_000
-ROUNDS_MAX = 1_000
+ROUNDS, ROUNDS_MAX = 60, 1_000
 SEED_MAX = 1_000_000_000
 
 SERVERS = ("provider", "proxy")
@@ -103,7 +103,10 @@ def _store(command: argparse.ArgumentParser) -> None:
 
 
 def _rounds(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--rounds", metavar="N", type=count(1, ROUNDS_MAX), help="interleaved rounds")
+    command.add_argument(
+        "--rounds", metavar="N", type=count(1, ROUNDS_MAX), default=ROUNDS,
+        help=f"interleaved rounds of each subject (default {ROUNDS})",
+    )  # fmt: skip
 
 
 _KILL_LOOP = (_operations, _kills, _contract, _seed)

@@ -247,7 +247,7 @@ def _refuse(status: int, word: str, headers: Mapping[str, str] | None = None) ->
     raise _Told(error(status, word, headers))
 
 
-def _json(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _json(body: bytes) -> Any:
     try:
         return json.loads(body, parse_constant=_no_constant)
     except ValueError:

@@ -148,7 +148,7 @@ class Stream(httpcore.NetworkStream):
                 self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self._sock.close()
 
-    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - httpcore's own signature
+    def get_extra_info(self, info: str) -> Any:
         """Answer what httpcore asks its streams."""
         if info == "socket":
             return self._sock

@@ -169,7 +169,9 @@ class HttpProvider:
         try:
             self._secrets.get(pointer, str)()
         except SecretMissing as error:
-            return error
+            # Its frames hold the value, and its context a vault's own words: only the sentence goes on.
+            error.__context__ = None
+            return error.with_traceback(None)
         except Exception:  # noqa: BLE001, S110 - a vault's error may hold the secret: named below by its place alone
             pass
         return SecretMissing(self._contract.id, name=pointer, problem="has no value that a header may hold")

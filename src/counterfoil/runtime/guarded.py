@@ -188,11 +188,12 @@ class GuardedFunction(Generic[P, T_co]):
         return self.registered.order(payload, actor=ledger.actor, scopes=scopes, arguments=(args, kwargs), **named)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co:
+        """Send this call at most once and return its receipt."""
         return self._carry(self.order(args, kwargs))
 
     def _carry(self, order: Order) -> T_co:
         ledger = self._ledger
-        return cast(T_co, ledger.acall(order) if self.registered.awaited else ledger.call(order))
+        return cast("T_co", ledger.acall(order) if self.registered.awaited else ledger.call(order))
 
     def with_key(self, key: str | int, **mentioned: str) -> Callable[P, T_co]:
         """The same function for one occurrence named here, by trusted code.
@@ -243,6 +244,7 @@ class Tool:
         return schema_of(inspect.signature(self._guarded.function, eval_str=True))
 
     def __call__(self, **arguments: Any) -> Any:
+        """Call it and tell what a model may know."""
         receipt = self._guarded(**arguments)
         return receipt.for_model() if isinstance(receipt, Receipt) else self._awaited(receipt)
 
@@ -301,6 +303,7 @@ class GuardedHttp:
         return order
 
     def __call__(self, payload: Any, *, key: str | int | None = None) -> Receipt:
+        """Send this payload at most once and return its receipt."""
         return self._ledger.call(self.order(payload, key=key))
 
     async def acall(self, payload: Any, *, key: str | int | None = None) -> Receipt:

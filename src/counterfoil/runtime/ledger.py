@@ -7,7 +7,7 @@ import contextvars
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeAlias, TypeVar, overload
 
 import msgspec
 
@@ -288,7 +288,7 @@ class Ledger:
             raise NoBasis(operation, ended.because or ("the outcome is settled",))
         return self._receipt(ended)
 
-    def resolve(
+    def resolve(  # noqa: PLR0913 - a finding has this many parts
         self,
         operation: str,
         outcome: str,
@@ -334,7 +334,7 @@ class Ledger:
         self._roster.retire()
         self.store.close()
 
-    def __enter__(self) -> Ledger:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

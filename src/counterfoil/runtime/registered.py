@@ -167,7 +167,7 @@ class Registered:
                 payload=order.intent.payload,
                 provider_key=_KEY_SHAPE,
                 deadline_seconds=order.action.send_seconds,
-            )  # fmt: skip
+            )
         )
 
     def _effect(self, frozen: bytes, print_: str, key: str) -> str:
@@ -179,10 +179,15 @@ class Registered:
             missing = [p for p, v in zip(action.effect_pointers, found, strict=True) if v is pointer.MISSING]
             if missing:
                 raise PayloadRefused(missing[0], "is missing, and the action's effect identity needs it")
-            parts = [canonical.canonical(v).decode() for v in found]
+            parts = [self._part(canonical.canonical(v)) for v in found]
         if action.siblings is Siblings.INDEPENDENT:
             parts.append(key)
         return self._effect_of(parts)
+
+    def _part(self, value: bytes) -> str:
+        """One value of an effect identity; under the deployment's key nobody finds it by trying, as with the print."""
+        key = self._fingerprint_key
+        return value.decode() if key is None else canonical.fingerprint(value, key=key)
 
     def _value_of(self, payload: Any) -> float:
         assert self._value is not None  # noqa: S101 - only called where it is declared

@@ -16,7 +16,7 @@ _FINDINGS = {
 }
 
 
-def finding_of(
+def finding_of(  # noqa: PLR0913 - a finding has this many parts
     history: History,
     outcome: str,
     *,

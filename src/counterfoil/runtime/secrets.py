@@ -37,7 +37,8 @@ def resolvers(action: str, declared: Mapping[str, Any], contract: Contract) -> d
         if pointer not in contract.secrets:
             where = ", ".join(contract.secrets) or "none"
             why = f"is not declared by {contract.id}, which allows: {where}"
-            raise SecretMisplaced(action, pointer=pointer, why=why)
+            # Pointer and secret may have changed places: only what looks like a pointer is repeated.
+            raise SecretMisplaced(action, pointer=pointer if pointer.startswith("/") else "(no pointer)", why=why)
     for pointer in contract.secrets:
         if pointer not in declared:
             raise SecretMissing(action, name=pointer, problem="is declared by the contract and has no reference here")

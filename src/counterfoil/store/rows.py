@@ -86,7 +86,7 @@ def _event(row: tuple[int, str, float, bytes, bytes | None, bytes]) -> Event:
     return Event(n=n, seq=seq, kind=EventKind(row[1]), at=row[2], record=row[3], body=row[4], hash=row[5])
 
 
-def insert_event(
+def insert_event(  # noqa: PLR0913, PLR0917 - the columns of an event; a value of its own would be built per commit
     db: sqlite3.Connection, n: int, seq: int, kind: str, at: float, record: bytes, body: bytes | None, link: bytes
 ) -> None:
     """Append one event; a large body goes into a row of its own."""

@@ -17,6 +17,7 @@ from counterfoil.domain.command import (
     Conflict,
     Declined,
     Existing,
+    NewEvent,
     NewlyHeld,
     Settle,
     Settled,
@@ -88,7 +89,7 @@ def _refused(
         return None
     operation, event = hold.propose(c, holder, now)
     db.execute(rows.INSERT, rows.values_of(operation))
-    _append(db, operation, 1, now, b"", event.kind, event.record, event.body)
+    _append(db, operation, 1, now, b"", event)
     return NewlyHeld(history=rows.history(db, operation))
 
 
@@ -152,7 +153,7 @@ def amend(db: sqlite3.Connection, a: Amend, now: float) -> Amended | Declined:
     seq, head = found.seq, history.head
     for event in decided.events:
         seq += 1
-        head = _append(db, found, seq, now, head, event.kind, event.record, event.body)
+        head = _append(db, found, seq, now, head, event)
     after = rows.by_number(db, found.n)
     if after is None:
         raise InvariantBroken(f"{found.id} vanished inside a transaction")
@@ -211,13 +212,11 @@ def _hand_on(db: sqlite3.Connection, left: Operation, now: float) -> None:
 
 def _note(db: sqlite3.Connection, o: Operation, note: str, facts: dict[str, str], now: float) -> None:
     record = encode(Noted(note=note, facts=facts))
-    _append(db, o, o.seq + 1, now, rows.history(db, o).head, EventKind.NOTED, record, None)
+    _append(db, o, o.seq + 1, now, rows.history(db, o).head, NewEvent(kind=EventKind.NOTED, record=record))
     db.execute("UPDATE operation SET seq = ? WHERE n = ?", (o.seq + 1, o.n))
 
 
-def _append(
-    db: sqlite3.Connection, o: Operation, seq: int, now: float, head: bytes, kind: EventKind, record: bytes, body: bytes | None
-) -> bytes:
-    link = chain(head, o.id, seq, kind.value, now, record)
-    rows.insert_event(db, o.n, seq, kind.value, now, record, body, link)
+def _append(db: sqlite3.Connection, o: Operation, seq: int, now: float, head: bytes, event: NewEvent) -> bytes:
+    link = chain(head, o.id, seq, event.kind.value, now, event.record)
+    rows.insert_event(db, o.n, seq, event.kind.value, now, event.record, event.body, link)
     return link

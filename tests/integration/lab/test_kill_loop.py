@@ -97,12 +97,13 @@ def test_a_stranger_counts_the_same(kept):
 
 @pytest.mark.slow
 def test_exports_are_kept(kept):
-    """Every receipt is left as a document too."""
+    """Every receipt is left as a document too, and after all those kills no chain is broken."""
     folder, _, _ = kept
     for contract in CONTRACTS:
         exported = [json.loads(path.read_text()) for path in (folder / contract / "exports").iterdir()]
         assert len(exported) == OPERATIONS
         assert {document["authentication_recorded"] for document in exported} == {False}
+        assert [document["chain"]["violations"] for document in exported if document["chain"]["violations"]] == []
 
 
 def effect_lost(folder):

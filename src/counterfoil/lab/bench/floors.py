@@ -148,8 +148,10 @@ class SameRows:
         sample = next(self._samples)
         noise = os.urandom(32)
         self._last = n = max(self._last + 1, number(time.time(), noise[0]))
-        claim, claimed, settle, settled = (list(part) for part in (sample.claim, sample.claimed, sample.settle, sample.settled))
-        claim[0], claim[5], claim[7], claim[8] = n, f"order-{noise[:8].hex()}", "cf1:" + noise.hex(), "ef1:" + noise[:20].hex()
+        claim, claimed = list(sample.claim), list(sample.claimed)
+        settle, settled = list(sample.settle), list(sample.settled)
+        claim[0], claim[5] = n, f"order-{noise[:8].hex()}"
+        claim[7], claim[8] = "cf1:" + noise.hex(), "ef1:" + noise[:20].hex()
         claimed[0], claimed[5] = rows.event_id(n, 1), hashlib.sha256(noise).digest()
         settle[-2] = n
         settled[0], settled[5] = rows.event_id(n, 2), hashlib.sha256(noise[1:]).digest()

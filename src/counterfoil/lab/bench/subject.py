@@ -25,12 +25,15 @@ class Subject:
         self.ledger = counterfoil.open(self.path, actor="agent:bench")
         declared = {"owner": "payments", "authoriser": "payments-lead", "account": "acct_shop"}
 
-        @self.ledger.action(effect="refund", key=lambda order_id, amount, currency, memo: order_id, **declared)
-        def refund(order_id: str, amount: int, currency: str, memo: str) -> dict[str, str]:
+        def named(order_id: str, **_rest: object) -> str:
+            return order_id
+
+        @self.ledger.action(effect="refund", key=named, **declared)
+        def refund(order_id: str, amount: int, currency: str, memo: str) -> dict[str, str]:  # noqa: ARG001
             return _RESULT
 
-        @self.ledger.action(effect="post", key=lambda order_id, amount, currency, memo: order_id, **declared)
-        async def post(order_id: str, amount: int, currency: str, memo: str) -> dict[str, str]:
+        @self.ledger.action(effect="post", key=named, **declared)
+        async def post(order_id: str, amount: int, currency: str, memo: str) -> dict[str, str]:  # noqa: ARG001
             return _RESULT
 
         self._refund, self._post = refund, post
