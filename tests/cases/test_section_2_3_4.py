@@ -16,6 +16,8 @@ from decimal import Decimal
 
 import msgspec
 import pytest
+from tests.crash.stopping import Crash, stopping
+from tests.crash.world import World, die
 
 import counterfoil
 from counterfoil.domain.answer import Replied
@@ -25,8 +27,6 @@ from counterfoil.domain.words import Lifecycle, Outcome, Standing
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.worker import Worker
 from counterfoil.store.sqlite import SqliteStore
-from tests.crash.stopping import Crash, stopping
-from tests.crash.world import World, die
 
 WHO = {"owner": "payments", "authoriser": "payments-lead"}
 SECONDS = 60
@@ -414,7 +414,9 @@ class Hidden:
         return "sk_live_1"
 
 
-@pytest.mark.parametrize("odd", [Hidden(), object(), datetime(2027, 1, 15), iter([]), 1j, range(3)], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "odd", [Hidden(), object(), datetime(2027, 1, 15), iter([]), 1j, range(3)], ids=lambda v: type(v).__name__
+)
 def test_r30_what_has_no_form_is_refused_before_the_claim(ledger, odd):
     """Clearly, with its place; neither a wrapped secret nor its mask comes to rest anywhere."""
     till = Till(ledger)
@@ -479,7 +481,9 @@ def test_r35_every_process_makes_the_same_print(tmp_path):
     for seed in ("0", "1", "2"):
         command = [sys.executable, "-c", PRINTS, str(tmp_path / "receipts.db")]
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        seen.add(subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=True).stdout)
+        seen.add(
+            subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=True).stdout
+        )
     assert len(seen) == 1
     with counterfoil.open(tmp_path / "receipts.db", actor="a") as ledger:
         for values in ({1, 2}, frozenset("ab")):
@@ -503,7 +507,11 @@ def test_r36_a_fresh_key_of_the_model_is_no_fresh_intent(ledger):
     ).as_tool()
     first = tool(customer="c-1", amount=10, idempotency_key="K1")
     again = tool(customer="c-1", amount=10, idempotency_key="K2")
-    assert (first["operation"], again["retry"], again["recovery_action"]) == (again["operation"], "blocked", "no_replay")
+    assert (first["operation"], again["retry"], again["recovery_action"]) == (
+        again["operation"],
+        "blocked",
+        "no_replay",
+    )
     assert calls == ["K1"]
 
 

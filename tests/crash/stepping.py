@@ -46,7 +46,12 @@ def order(of=None, *, payload=PAYLOAD, key="order-1", arguments=None, **changes)
 def draw(number=1):
     """What one call draws; every number another."""
     return Draw(
-        n=number, id=f"op_{number}", worker="w", token=f"w.{number}", salts=bytes([number]) * 16 + b"\xff" * 16, jitter=0.5
+        n=number,
+        id=f"op_{number}",
+        worker="w",
+        token=f"w.{number}",
+        salts=bytes([number]) * 16 + b"\xff" * 16,
+        jitter=0.5,
     )
 
 

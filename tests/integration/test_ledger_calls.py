@@ -111,7 +111,11 @@ def test_a_replay_has_the_first_calls_type(ledger, result):
     assert (first, type(first)) == (replay, type(replay))
 
 
-@pytest.mark.parametrize("result", [object(), {1, 2}, float("nan"), "\ud800", "x" * 70_000], ids=["object", "set", "nan", "surrogate", "huge"])
+@pytest.mark.parametrize(
+    "result",
+    [object(), {1, 2}, float("nan"), "\ud800", "x" * 70_000],
+    ids=["object", "set", "nan", "surrogate", "huge"],
+)
 def test_a_result_that_cannot_be_kept_is_nobodys(ledger, result):
     """It happened, and says so; the result is None for the first caller as for every later one."""
     pay = guard(ledger, Sent(result))
@@ -385,7 +389,11 @@ def test_an_action_nobody_decides_on_is_warned_of(ledger, way, who, missing):
     [
         ({"longest_delivery": 60.0}, NotDeclared, "longest_delivery_by and longest_delivery_why"),
         ({"longest_delivery": -1.0, "longest_delivery_by": "a", "longest_delivery_why": "b"}, BadValue, "not negative"),
-        ({"longest_delivery": float("inf"), "longest_delivery_by": "a", "longest_delivery_why": "b"}, BadValue, "finite"),
+        (
+            {"longest_delivery": float("inf"), "longest_delivery_by": "a", "longest_delivery_why": "b"},
+            BadValue,
+            "finite",
+        ),
         ({"occurrence": "week"}, BadValue, "run, conversation, day, once"),
         ({"siblings": "both"}, BadValue, "held, independent"),
         ({"consequence": "big"}, BadValue, "none, some"),

@@ -373,7 +373,7 @@ def test_cancelling_again_and_again_loses_no_record(world, ledger, repeats):
 
 
 def test_a_level_cancelling_scope_loses_no_record(ledger):
-    """anyio cancels every await of a scope that was left: the outcome is on record when the scope has ended."""
+    """Anyio cancels every await of a scope that was left: the outcome is on record when the scope has ended."""
     begun = anyio.Event()
 
     @ledger.action(key=lambda order: order, **WHO)
@@ -430,7 +430,6 @@ def test_a_cancelled_insistence_is_awaited(world, ledger, monkeypatch):
 
 def test_a_loop_that_is_thrown_away_leaves_unknown(ledger):
     """Without anybody to drive it on, a started call is no longer in hand and reads as unknown."""
-
     begun = []
 
     @ledger.action(key=lambda order: order, **WHO)

@@ -33,7 +33,11 @@ class Shop:
             return end
 
         self.refund = self.ledger.action(
-            refund, account="acct_shop", key=lambda order_id, amount: order_id, value=lambda order_id, amount: amount, **WHO
+            refund,
+            account="acct_shop",
+            key=lambda order_id, amount: order_id,
+            value=lambda order_id, amount: amount,
+            **WHO,
         )
 
 

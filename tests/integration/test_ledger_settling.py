@@ -43,7 +43,11 @@ def test_a_look_settles_a_lost_reply(worlds, kind):
     lost = world.call(ledger)
     assert (lost.outcome, lost.lifecycle) == (Outcome.UNKNOWN, Lifecycle.OUTCOME_UNKNOWN)
     found = ledger.reconcile(lost.id)
-    assert (found.outcome, found.operation.settled_by, found.operation.looks) == (Outcome.SUCCEEDED, "succeeded:look", 1)
+    assert (found.outcome, found.operation.settled_by, found.operation.looks) == (
+        Outcome.SUCCEEDED,
+        "succeeded:look",
+        1,
+    )
     assert lost.outcome is Outcome.UNKNOWN
     assert lost.refresh().expect() == found.expect() == world.call(ledger).expect() == {"id": "ef_1", "state": "done"}
     assert len(world.truth.requests) == 1

@@ -135,9 +135,7 @@ def test_unknown_ends_only_by_evidence(story, data):
 @given(st.integers(2, ATTEMPTS_MAX), st.data())
 def test_the_order_of_independent_evidence_does_not_matter(count, data):
     """One word on each attempt comes to the same whichever is heard first."""
-    words = [
-        data.draw(evidence_of(count, attempt=number, coverage=Coverage.ATTEMPT)) for number in range(1, count + 1)
-    ]
+    words = [data.draw(evidence_of(count, attempt=number, coverage=Coverage.ATTEMPT)) for number in range(1, count + 1)]
     results = {str(folded(untouched(count), order)) for order in itertools.permutations(words)}
     assert len(results) == 1
 

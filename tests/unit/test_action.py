@@ -28,7 +28,11 @@ def test_a_claim_says_everything_before_anything_leaves():
     made = order(action("lab.key", code="fn1:x"), mentioned={"tool_call_id": "call_7"})
     claim = first_claim(made, draw())
     begun = msgspec.json.decode(claim.record, type=Begun)
-    assert (claim.key, claim.fingerprint, claim.effect) == (made.intent.key, made.intent.fingerprint, made.intent.effect)
+    assert (claim.key, claim.fingerprint, claim.effect) == (
+        made.intent.key,
+        made.intent.fingerprint,
+        made.intent.effect,
+    )
     assert (begun.provider_key, begun.key_scope, begun.key_valid_seconds) == (claim.id, "account", 86_400)
     assert (begun.contract, begun.contract_id, begun.code) == (made.action.contract_digest, "lab.key", "fn1:x")
     assert (begun.attempt.number, begun.attempt.token, begun.attempt.worker) == (1, "w.1", "w")

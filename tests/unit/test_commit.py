@@ -308,6 +308,7 @@ def test_r55_a_thousand_cancels_leak_nothing(group, disk):
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(run())
+    group.close()
     assert len(disk.kept) == 1000
     assert len(group._queue) == 0
 

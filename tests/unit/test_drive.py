@@ -66,7 +66,10 @@ SCRIPTS = {
     "ctrl_c in the send": ([CLAIMED, KeyboardInterrupt(), SETTLED], None),
     "exit in the send": ([CLAIMED, SystemExit(3), SETTLED], None),
     "ctrl_c in the claim": ([KeyboardInterrupt(), lambda amend: Amended(history=ruled(claimed(), amend.rule))], None),
-    "ctrl_c in the record": ([CLAIMED, DONE, KeyboardInterrupt(), lambda a: Amended(history=ruled(claimed(), a.rule))], None),
+    "ctrl_c in the record": (
+        [CLAIMED, DONE, KeyboardInterrupt(), lambda a: Amended(history=ruled(claimed(), a.rule))],
+        None,
+    ),
 }
 
 

@@ -53,7 +53,8 @@ def test_codes_are_unique_and_said_in_the_tree():
 
 
 @pytest.mark.parametrize(
-    ("branch", "digit", "exit_code"), [(CallerError, "1", 2), (OperatorError, "2", 4), (Unavailable, "3", 5), (NotSettled, "4", 1)]
+    ("branch", "digit", "exit_code"),
+    [(CallerError, "1", 2), (OperatorError, "2", 4), (Unavailable, "3", 5), (NotSettled, "4", 1)],
 )
 def test_a_branch_says_who_must_act(branch, digit, exit_code):
     """The first digit and the exit code are the branch's, for every error below it."""

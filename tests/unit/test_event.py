@@ -108,7 +108,9 @@ def test_the_chain_covers_every_field():
 
 def test_the_chain_has_no_two_readings():
     """Fields cannot be moved across their borders: no two different events hash alike by running into each other."""
-    made = [chain(b"", op, seq, kind, 1.0, b"r") for op, seq, kind in itertools.product(["a", "a\n1"], [1, 11], ["k", ""])]
+    made = [
+        chain(b"", op, seq, kind, 1.0, b"r") for op, seq, kind in itertools.product(["a", "a\n1"], [1, 11], ["k", ""])
+    ]
     assert len(set(made)) == len(made)
 
 

@@ -49,7 +49,10 @@ def test_a_lost_reply_is_told_in_these_words():
         ({"outcome": Outcome.REJECTED}, {"outcome": "rejected", "effect": "did not happen", "retry": "blocked"}),
         (NOT_SENT, {"outcome": "unobserved", "effect": "not sent", "permitted": ["call_again", "get_outcome"]}),
         (HELD, {"effect": "not sent", "retry": "blocked", "held_by": "op_9"}),
-        ({**IN_FLIGHT, "alive": True}, {"outcome": "unobserved", "effect": "in progress", "recovery_action": "no_replay"}),
+        (
+            {**IN_FLIGHT, "alive": True},
+            {"outcome": "unobserved", "effect": "in progress", "recovery_action": "no_replay"},
+        ),
         (IN_FLIGHT, {"outcome": "unknown", "effect": "may have happened", "recovery_action": "no_replay"}),
         ({**DONE, "unresolved": 1, "exposure": 1}, {"effect": "happened", "recovery_action": "no_replay"}),
         (

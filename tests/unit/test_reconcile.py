@@ -143,7 +143,11 @@ def test_what_cannot_be_looked_for(history, of, because):
 @pytest.mark.parametrize(
     ("reply", "standing", "because"),
     [
-        (Declined(because=("the read budget is spent",), history=unknown()), Standing.UNRESOLVED, "the read budget is spent"),
+        (
+            Declined(because=("the read budget is spent",), history=unknown()),
+            Standing.UNRESOLVED,
+            "the read budget is spent",
+        ),
         (
             Declined(because=("resolved",), history=observed(claimed(), Finding.SUCCEEDED, effect="pay")),
             Standing.EXISTING,

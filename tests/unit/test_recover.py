@@ -83,7 +83,9 @@ def test_only_proof_of_death_adds_to_an_unknown():
 
 
 @pytest.mark.parametrize(
-    "history", [unknown(), observed(claimed(), Finding.SUCCEEDED, effect="pay"), held()], ids=["quiet", "settled", "held"]
+    "history",
+    [unknown(), observed(claimed(), Finding.SUCCEEDED, effect="pay"), held()],
+    ids=["quiet", "settled", "held"],
 )
 def test_there_is_nothing_to_recover(history):
     """What is quiet, settled or was never attempted asks for nobody's hand."""
@@ -100,6 +102,17 @@ def test_recovering_at_once_with_somebody_else():
     next(plan)
     plan.send("dead")
     assert ends(plan, Declined(because=("recorded already",), history=None)) == claimed()
+
+
+def test_a_worker_that_reports_meanwhile_is_not_called_dead():
+    """Between the look for its hand and the record it may have reported: nothing is written over what it said."""
+    plan = recover(claimed(), action(), draw(2))
+    next(plan)
+    effect = plan.send("dead")
+    settled = observed(claimed(), Finding.SUCCEEDED, effect="pay")
+    assert declined(settled, effect.rule) == ("its worker has reported back",)
+    assert declined(unknown(), effect.rule) == ("its worker has reported back",)
+    assert attempts_of(ruled(unknown(quiesced=False), effect.rule).events)[0][-1].quiesced
 
 
 # -- work ------------------------------------------------------------------------------------------------------------

@@ -38,7 +38,9 @@ def test_the_callers_key_goes_first():
     assert order(registered(key="always")).intent.key == "always"
 
 
-@pytest.mark.parametrize(("key", "text"), [(0, "0"), (7, "7"), (-1, "-1"), ("x", "x"), ("ä" * KEY_CHARS_MAX, "ä" * KEY_CHARS_MAX)])
+@pytest.mark.parametrize(
+    ("key", "text"), [(0, "0"), (7, "7"), (-1, "-1"), ("x", "x"), ("ä" * KEY_CHARS_MAX, "ä" * KEY_CHARS_MAX)]
+)
 def test_r19_a_key_of_zero_is_a_key(key, text):
     """Zero is a value, not an absence; a key is text or an integer."""
     assert order(registered(), key=key).intent.key == text
@@ -100,7 +102,10 @@ def test_what_is_immaterial_does_not_enter():
     assert one.fingerprint == two.fingerprint
     assert (one.payload, two.payload) == (b'{"amount":10,"trace":"a"}', b'{"amount":10,"trace":"b"}')
     only = registered(material=("/amount",))
-    assert order(only, {"amount": 10, "x": 1}, key="k").intent.fingerprint == order(only, {"amount": 10}, key="k").intent.fingerprint
+    assert (
+        order(only, {"amount": 10, "x": 1}, key="k").intent.fingerprint
+        == order(only, {"amount": 10}, key="k").intent.fingerprint
+    )
 
 
 def test_a_keyed_fingerprint_needs_the_key():
@@ -189,7 +194,7 @@ def test_what_has_no_code_has_no_digest():
 
 def _made(text):
     space = {}
-    exec(text, space)  # noqa: S102 - functions that differ in their text only
+    exec(text, space)
     return space["f"]
 
 

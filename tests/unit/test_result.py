@@ -57,5 +57,7 @@ def test_every_result_comes_back_as_it_was(result):
 @pytest.mark.parametrize("body", [None, b"s" * 16 + b"[1]"])
 def test_a_body_that_is_none_of_ours_keeps_nothing(body):
     """An erased body, or one that holds no object, has no result."""
-    event = msgspec.structs.replace(observed(claimed(), Finding.SUCCEEDED, effect="pay", result=1).events[-1], body=body)
+    event = msgspec.structs.replace(
+        observed(claimed(), Finding.SUCCEEDED, effect="pay", result=1).events[-1], body=body
+    )
     assert kept(event) == {}

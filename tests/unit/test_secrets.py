@@ -57,7 +57,17 @@ def test_a_secret_stands_only_where_the_contract_says():
 
 @pytest.mark.parametrize(
     "reference",
-    [SECRET + ":", f"Bearer {SECRET}", f"env:{SECRET}!", "env:", "file:", f"vault:{SECRET}", SECRET.upper(), "a" * 41, ""],
+    [
+        SECRET + ":",
+        f"Bearer {SECRET}",
+        f"env:{SECRET}!",
+        "env:",
+        "file:",
+        f"vault:{SECRET}",
+        SECRET.upper(),
+        "a" * 41,
+        "",
+    ],
 )
 def test_a_secret_in_a_references_place_is_not_repeated(reference):
     """A reference that is none may be the secret itself: it is refused without a word of it."""
@@ -88,7 +98,9 @@ def test_a_callables_errors_show_no_value(reference):
 
 
 @pytest.mark.parametrize(
-    "value", ["", SECRET + "\r\nx-evil: 1", SECRET + "\x7f", SECRET + "x" * SECRET_BYTES_MAX], ids=["empty", "crlf", "del", "long"]
+    "value",
+    ["", SECRET + "\r\nx-evil: 1", SECRET + "\x7f", SECRET + "x" * SECRET_BYTES_MAX],
+    ids=["empty", "crlf", "del", "long"],
 )
 def test_a_value_no_header_can_carry_is_refused_unseen(monkeypatch, value):
     """Empty, too long or unprintable: missing as it stands, and not shown."""
@@ -99,10 +111,13 @@ def test_a_value_no_header_can_carry_is_refused_unseen(monkeypatch, value):
 
 
 def test_a_missing_variable_is_named(monkeypatch):
-    """The error says which variable to set."""
-    monkeypatch.delenv("COUNTERFOIL_SECRET_FOREM", raising=False)
-    with pytest.raises(SecretMissing, match="COUNTERFOIL_SECRET_FOREM"):
-        resolve("forem")
+    """The error says which variable to set; of a bare name, which may be the secret itself, only where it is sought."""
+    monkeypatch.delenv("FOREM_KEY", raising=False)
+    with pytest.raises(SecretMissing, match="FOREM_KEY"):
+        resolve("env:FOREM_KEY")
+    with pytest.raises(SecretMissing, match="COUNTERFOIL_SECRET_") as caught:
+        resolve("forem-key")
+    assert "forem" not in told(caught.value).lower().replace(__file__, "").replace('resolve("forem-key")', "")
 
 
 @pytest.mark.parametrize(

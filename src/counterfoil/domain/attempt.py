@@ -43,6 +43,11 @@ class Attempt(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults
         """It may have left and nothing settled it: this is one unit of exposure."""
         return self.finding is None or self.finding is Finding.UNKNOWN
 
+    @property
+    def left(self) -> bool:
+        """Nobody has reported on it, or nobody has said that its sender is quiet."""
+        return self.finding is None or (self.finding is Finding.UNKNOWN and not self.quiesced)
+
 
 NO_EFFECT = frozenset({Finding.NOT_SENT, Finding.REJECTED, Finding.ABSENT})
 """Findings that say: this attempt did nothing."""

@@ -87,6 +87,18 @@ def observe(evidence: Evidence, record: bytes, body: bytes | None, contract: Con
     return rule
 
 
+def while_left(number: int, rule: Rule) -> Rule:
+    """Run a rule only while that attempt is still left behind: its worker may have reported since it was looked for."""
+
+    def guarded(history: History, now: float) -> Amendment | Declined:
+        attempts, _ = attempts_of(history.events)
+        if not attempts[number - 1].left:
+            return Declined(because=("its worker has reported back",))
+        return rule(history, now)
+
+    return guarded
+
+
 def _due_at(step: Next, evidence: Evidence, now: float) -> float:
     """When the next step is due: never before a negative look may count, nor before the provider wants to be asked."""
     if not step.step:

@@ -30,12 +30,13 @@ def recover(history: History, action: Action, draw: Draw) -> Plan[History]:
     """
     attempts, _ = attempts_of(history.events)
     for attempt in attempts:
-        if not attempt.open or (attempt.finding is not None and attempt.quiesced):
+        if not attempt.left:
             continue
         evidence = yield from _left(attempt)
         if evidence is not None:
             said = observing.sealed(evidence, draw.salts[:SALT_BYTES])
-            rule = rules.observe(evidence, said.line, said.body, action.contract, jitter=draw.jitter)
+            observed = rules.observe(evidence, said.line, said.body, action.contract, jitter=draw.jitter)
+            rule = rules.while_left(attempt.number, observed)
             reply = yield Amend(operation=history.operation.id, rule=rule)
             assert isinstance(reply, Amended | Declined)  # noqa: S101 - an Amend has no third answer
             history = reply.history or history
