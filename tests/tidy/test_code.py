@@ -8,7 +8,19 @@ from collections.abc import Iterator
 import pytest
 
 BLANKET: dict[str, str] = {
-    "src/counterfoil/store/commit.py:GroupCommit.submit": "kept, and raised as soon as the write is decided",
+    "src/counterfoil/cli/parser.py:_carry_out": "a defect: shown with its place, without its text",
+    "src/counterfoil/lab/bench/floors.py:load.run": "raised in the measuring thread",
+    "src/counterfoil/lab/commands.py:run": "a defect of the laboratory exits 3: 1 would blame a rule; it is printed",
+    "src/counterfoil/providers/function.py:FunctionProvider.asend": "silence becomes unknown, and nothing else",
+    "src/counterfoil/providers/function.py:FunctionProvider.look": "a look that fails is inconclusive",
+    "src/counterfoil/providers/function.py:FunctionProvider.send": "silence becomes unknown, and nothing else",
+    "src/counterfoil/providers/http.py:HttpProvider._missing": "a vault's error may hold the secret: named by its place",
+    "src/counterfoil/providers/http.py:HttpProvider._resolved": "the same; without a value nothing is sent",
+    "src/counterfoil/runtime/drive.py:adrive": "the plan records what is known and raises it again",
+    "src/counterfoil/runtime/drive.py:drive": "the plan records what is known and raises it again",
+    "src/counterfoil/runtime/secrets.py:_from_call": "a vault's own message may hold what it was asked for",
+    "src/counterfoil/runtime/worker.py:Worker._step": "one operation's defect does not end the sweep; it is reported",
+    "src/counterfoil/store/commit.py:GroupCommit._finish": "one interruption is raised already; others wait for nobody",
     "src/counterfoil/store/sqlite.py:SqliteStore._write_batch": "the batch is rolled back and run again one by one",
 }
 """Every handler of everything in the product, as `path:function`, with the reason it stands there.

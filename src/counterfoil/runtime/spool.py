@@ -46,8 +46,8 @@ class Spool:
         for path in sorted(self._folder.glob("op_*.json"))[:FILES_MAX]:
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                 kept = json.loads(path.read_bytes())
-                body = kept["body"]
-                yield path, kept["operation"], base64.b64decode(kept["record"]), body and base64.b64decode(body)
+                body = None if kept["body"] is None else base64.b64decode(kept["body"])
+                yield path, kept["operation"], base64.b64decode(kept["record"]), body
 
     def taken(self, path: Path) -> None:
         """The store has it now."""

@@ -5,16 +5,20 @@ Each verb prints lines for the test that started it, one whole line per write, a
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from tests.integration.store.commands import claim, settle
 
 from counterfoil.domain.errors import CounterfoilError
+from counterfoil.runtime.quiescence import Roster
+from counterfoil.runtime.spool import Spool
 from counterfoil.store import opening
 from counterfoil.store.sqlite import SqliteStore
 
@@ -158,8 +162,36 @@ def watch(path: str) -> None:
     say(json.dumps([name for name in opened if name.startswith(path)]))
 
 
+def work(path: str, *how: str) -> None:
+    """Register as a worker and live until the input ends; `fork` leaves a grandchild behind that does the same."""
+    with contextlib.closing(SqliteStore(path)) as store:
+        roster = Roster(store, Path(path + ".workers"))
+        say(roster.worker())
+        if "fork" in how and os.fork() == 0:
+            say("grandchild", os.getpid())
+        elif "retire" in how:
+            roster.retire()
+            say("retired")
+        sys.stdin.read()
+
+
+def ask(path: str, worker: str, token: str) -> None:
+    """Say whether another process can still write."""
+    store = SqliteStore(path)
+    say(Roster(store, Path(path + ".workers")).hand(worker, token))
+
+
+def keep(folder: str) -> None:
+    """Spool observations until killed; say which are kept."""
+    spool = Spool(Path(folder))
+    while True:
+        operation = claim().id
+        if spool.put(operation, b"r" * 5000, b"b" * 5000):
+            say(operation)
+
+
 VERBS: dict[str, Callable[..., None]] = {
-    verb.__name__: verb for verb in (contend, lead, die, limit, unprivileged, watch)
+    verb.__name__: verb for verb in (ask, contend, die, keep, lead, limit, unprivileged, watch, work)
 }
 
 if __name__ == "__main__":
