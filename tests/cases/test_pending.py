@@ -257,7 +257,7 @@ def test_a_planted_offence_is_seen(report, said):
     assert offences(table, ["test_r04_there"]) == [said]
 
 
-def test_a_report_that_came_to_be_tried_leaves_the_pending(tests):
+def test_a_report_that_came_to_be_tried_leaves_the_pending():
     """Whoever writes a report's test changes its row."""
     table = {number: pending((PROOF, "its turn")) for number in range(1, REPORTS_MAX + 1)}
     assert offences(table, ["test_r03_r14_now_there_is_one"]) == [

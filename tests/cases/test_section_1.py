@@ -63,6 +63,22 @@ def test_r01_an_answer_that_is_lost_after_the_commit_is_asked_for_once(lab, book
 
 
 @KINDS
+def test_r01_an_event_loop_repeats_no_more_than_a_thread(lab, book, kind):
+    """The same on a running event loop: one POST, unknown, and the repeats beside it send nothing."""
+    pay = guard(book(), lab.url, f"lab.{kind}")
+    payload = {"order": f"r1-loop-{kind}", "amount": 10}
+    lab.fault("lose_reply")
+
+    async def scene():
+        return [await pay.acall(payload), *await asyncio.gather(*(pay.acall(payload) for _ in range(3)))]
+
+    receipts = asyncio.run(scene())
+    assert all(is_unknown(receipt) for receipt in receipts)
+    assert {receipt.id for receipt in receipts} == {receipts[0].id}
+    assert counted(lab, kind, receipts[0], payload) == (1, 1)
+
+
+@KINDS
 def test_r01_being_told_to_slow_down_is_not_permission_to_repeat(book, kind):
     """A 429 after the commit leaves one POST and an unknown outcome, however short its Retry-After is."""
 

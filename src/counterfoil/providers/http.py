@@ -63,6 +63,14 @@ class HttpProvider:
         self._proxy, self._proxy_headers = transport.get("proxy"), transport.get("proxy_headers", ())
         self._verify, self._limits = transport.get("verify", True), transport.get("limits", wire.LIMITS)
         self._trust: ssl.SSLContext | None = None
+        problem = _unsendable(
+            wire.WireRequest(
+                method="GET", url=self._base_url, proxy=self._proxy, proxy_headers=self._proxy_headers,
+                verify=self._verify,
+            )  # fmt: skip
+        )
+        if problem:
+            raise BadValue("transport", "as declared", wanted=problem)
         for pointer in self._secrets:
             if pointer not in contract.secrets:
                 raise SecretMisplaced(contract.id, pointer=pointer, why="is not one that the contract declares")

@@ -13,9 +13,9 @@ import msgspec
 from counterfoil.domain.action import Action, Consequence, Order
 from counterfoil.domain.binding import Binder
 from counterfoil.domain.contract import Contract, digest
-from counterfoil.domain.errors import BadValue, NotDeclared
+from counterfoil.domain.errors import BadValue, CounterfoilError, NotDeclared
 from counterfoil.domain.intent import Occurrence, Siblings
-from counterfoil.runtime.receipt import Receipt
+from counterfoil.runtime.receipt import Receipt, refused_for_model
 from counterfoil.runtime.registered import Registered, code_digest
 
 if TYPE_CHECKING:
@@ -244,13 +244,19 @@ class Tool:
         return schema_of(inspect.signature(self._guarded.function, eval_str=True))
 
     def __call__(self, **arguments: Any) -> Any:
-        """Call it and tell what a model may know."""
-        receipt = self._guarded(**arguments)
-        return receipt.for_model() if isinstance(receipt, Receipt) else self._awaited(receipt)
+        """Call it and tell what a model may know; refusals too are fixed words, never an exception's text."""
+        if self._guarded.registered.awaited:
+            return self._awaited(arguments)
+        try:
+            return self._guarded(**arguments).for_model()
+        except (CounterfoilError, TypeError) as refusal:
+            return refused_for_model(refusal)
 
-    @staticmethod
-    async def _awaited(receipt: Any) -> Any:
-        return (await receipt).for_model()
+    async def _awaited(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return cast("Receipt", await self._guarded(**arguments)).for_model()
+        except (CounterfoilError, TypeError) as refusal:
+            return refused_for_model(refusal)
 
 
 def guard_function(ledger: Ledger, function: Callable[..., Any], **given: Any) -> GuardedFunction[..., Any]:

@@ -4,14 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from counterfoil.domain.errors import Held, NotSent, OutcomeUnknown, Rejected
-from counterfoil.domain.lifecycle import CALL_AGAIN, lifecycle, outcome_now, permitted
+from counterfoil.domain.errors import (
+    BadValue,
+    CounterfoilError,
+    Held,
+    NotRecorded,
+    NotSent,
+    OutcomeUnknown,
+    Rejected,
+    Unavailable,
+)
+from counterfoil.domain.lifecycle import ASK_OPERATOR, CALL_AGAIN, GET_OUTCOME, WAIT, lifecycle, outcome_now, permitted
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Lifecycle, Outcome, Permission, Standing
 from counterfoil.plans.effects import Ended
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
+
+
+def refused_for_model(refusal: Exception) -> dict[str, Any]:
+    """Say what a model may know of a call that got no receipt: a code and fixed words.
+
+    An error's own text is for people: it may quote arguments, and suggest what only they may decide.
+    """
+    if isinstance(refusal, NotRecorded):
+        return {
+            "operation": refusal.operation, "outcome": Outcome.UNKNOWN.value, "effect": "may have happened",
+            "retry": "blocked", "recovery_action": "no_replay", "permitted": [GET_OUTCOME, WAIT, ASK_OPERATOR],
+        }  # fmt: skip
+    code = refusal.code if isinstance(refusal, CounterfoilError) else BadValue.code
+    said = {"error": code, "effect": "not sent by this call"}
+    if isinstance(refusal, Unavailable):
+        return {**said, "permitted": [CALL_AGAIN, ASK_OPERATOR]}
+    return {**said, "retry": "blocked", "permitted": [ASK_OPERATOR]}
 
 
 class Receipt:

@@ -46,8 +46,8 @@ class Spool:
         for path in sorted(self._folder.glob("op_*.json"))[:FILES_MAX]:
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                 kept = json.loads(path.read_bytes())
-                body = None if kept["body"] is None else base64.b64decode(kept["body"])
-                yield path, kept["operation"], base64.b64decode(kept["record"]), body
+                body = None if kept["body"] is None else base64.b64decode(kept["body"], validate=True)
+                yield path, kept["operation"], base64.b64decode(kept["record"], validate=True), body
 
     def taken(self, path: Path) -> None:
         """The store has it now."""
