@@ -84,7 +84,8 @@ def test_the_how_to_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     python = [text for language, text in blocks(ROOT / "docs/tutorial.md") if language == "python"]
     for text in python[:2]:
         tutorial.python(text)
-    receipt = tutorial.names["refund"]("order-3001", 100, lose_the_answer=True)
+    tutorial.python("receipt = refund('order-3001', 100, lose_the_answer=True)")
+    receipt = tutorial.names["receipt"]
     page = Page(tmp_path, {**tutorial.names, "ID": receipt.id, "notify": lambda order_id, trace_id: {}})
     page.names["notify"].__name__ = "notify"
     for language, text in blocks(ROOT / "docs/how-to.md"):
