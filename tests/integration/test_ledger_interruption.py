@@ -1,4 +1,4 @@
-"""Interrupted calls: what is known is recorded, shielded, and the interruption goes on; a thread's answer comes late."""
+"""Interrupted calls: what is known is recorded, shielded, and the interruption goes on; a thread answers late."""
 
 from __future__ import annotations
 
@@ -69,6 +69,12 @@ def slow(world, ledger, **said):
 async def until(event):
     """Wait for a thread without holding up the loop."""
     assert await asyncio.to_thread(event.wait, SECONDS)
+
+
+async def queued(pool):
+    """Wait until something waits for a thread of this pool."""
+    while pool._work_queue.empty():
+        await asyncio.sleep(0)
 
 
 def attempt_of(ledger):
@@ -252,15 +258,13 @@ def test_a_send_that_never_began_is_not_sent(world, ledger):
     busy = threading.Event()
 
     async def main():
-        loop = asyncio.get_running_loop()
-        loop.set_default_executor(ThreadPoolExecutor(max_workers=1))
-        blocker = loop.run_in_executor(None, busy.wait, SECONDS)
+        loop, pool = asyncio.get_running_loop(), ThreadPoolExecutor(max_workers=1)
+        loop.set_default_executor(pool)
         ledger._drawer.draw()
-        ledger._drawn_in = os.getpid()
+        ledger._drawn_in = os.getpid()  # so that nothing but the send needs a thread
+        blocker = loop.run_in_executor(None, busy.wait, SECONDS)
         task = asyncio.ensure_future(ledger.acall(ledger.order()))
-        while not ledger.store.operations(limit=1):
-            await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        await queued(pool)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -394,32 +398,34 @@ def test_a_level_cancelling_scope_loses_no_record(ledger):
     assert anyio.run(main) == [Outcome.UNKNOWN]
 
 
-def test_a_cancelled_insistence_is_awaited(world, ledger, monkeypatch):
-    """While the store is asked again for an answer it would not take, a cancellation waits for that to end."""
-    asked, give_in = threading.Event(), threading.Event()
+def test_a_cancelled_insistence_is_awaited(ledger, monkeypatch):
+    """While the store is asked again for an answer it would not take, every cancellation waits for that to end."""
+    busy = threading.Event()
     monkeypatch.setattr(executing, "INSIST_FIRST_SECONDS", 0.0)
-    awrite, write = ledger.store.awrite, ledger.store.write
+    awrite = ledger.store.awrite
 
-    async def refuse_settlements(command):
-        if type(command).__name__ == "Settle":
+    async def refuse_answers(command):
+        if type(command).__name__ != "Claim":
             raise StoreBusy("away")
         return await awrite(command)
 
-    def slowly(command):
-        asked.set()
-        assert give_in.wait(SECONDS)
-        return write(command)
+    monkeypatch.setattr(ledger.store, "awrite", refuse_answers)
 
-    monkeypatch.setattr(ledger.store, "awrite", refuse_settlements)
-    monkeypatch.setattr(ledger.store, "write", slowly)
+    @ledger.action(key=lambda order: order, **WHO)
+    async def pay(order):
+        asyncio.get_running_loop().run_in_executor(None, busy.wait, SECONDS)
+        return {"id": "re_1"}
 
     async def main():
-        task = asyncio.ensure_future(ledger.acall(ledger.order()))
-        await until(asked)
-        task.cancel()
-        await asyncio.sleep(0)
+        pool = ThreadPoolExecutor(max_workers=1)
+        asyncio.get_running_loop().set_default_executor(pool)
+        task = asyncio.ensure_future(pay("o-1"))
+        await queued(pool)
+        for _ in range(50):
+            task.cancel()
+            await asyncio.sleep(0)
         assert not task.done()
-        give_in.set()
+        busy.set()
         with pytest.raises(asyncio.CancelledError):
             await task
 

@@ -258,6 +258,24 @@ def test_a_wrong_finding_is_contradicted_not_overwritten(worlds):
     assert len(ledger.history(lost.id).events) == 4
 
 
+@pytest.mark.parametrize(("said", "open_"), [("rejected", True), ("succeeded", False)])
+def test_an_answer_finds_that_somebody_wrote_meanwhile(worlds, said, open_):
+    """A finding recorded while the answer was on its way: the answer is appended to it, and contradicts it or not."""
+    world, ledger = worlds("lab.nothing")
+    send = world.provider.send
+
+    def answer_late(order, flight):
+        (operation,) = ledger.store.unresolved()
+        ledger.resolve(operation.id, said, evidence={"seen": said}, by="ann")
+        return send(order, flight)
+
+    world.provider.send = answer_late
+    done = world.call(ledger)
+    assert (done.outcome, done.discrepancy is Discrepancy.OPEN) == (Outcome.SUCCEEDED, open_)
+    assert [e.kind.value for e in ledger.history(done.id).events] == ["begun", "observed", "observed"]
+    assert done.expect() == {"id": "ef_1", "state": "done"} if not open_ else done.operation.unresolved
+
+
 def test_a_finding_may_speak_of_one_attempt(worlds):
     """Named for one attempt it leaves the other open."""
     world, ledger = worlds("lab.key", "request_lost")

@@ -18,7 +18,7 @@ def first_claim(order: Order, draw: Draw) -> Claim:
     digest = salted_digest(body)
     form = order.form
     if isinstance(form, ClaimForm) and order.value == form.value and not order.mentioned:
-        record = form.fill(intent.key, intent.fingerprint, intent.effect, draw.id, draw.token, draw.worker, digest)
+        record = form.fill(order, draw, digest)
     else:
         record = encode(first_begun_for(order, draw, digest))
     return Claim(
@@ -54,27 +54,31 @@ class ClaimForm:
     def __init__(self, order: Order) -> None:
         self.value = order.value
         gaps = [f"\x02gap-{i}\x03" for i in range(7)]
-        key, fingerprint, effect, identifier, token, worker, digest = gaps
+        identifier, token, worker, digest, key, fingerprint, effect = gaps
         intent = msgspec.structs.replace(order.intent, key=key, fingerprint=fingerprint, effect=effect)
         draw = Draw(n=0, id=identifier, worker=worker, token=token, salts=b"", jitter=0.0)
         blank = msgspec.structs.replace(order, intent=intent, mentioned={})
-        text = encode(first_begun_for(blank, draw, digest))
+        text = encode(first_begun_for(blank, draw, digest)).decode()
         # Each gap stands once, as a JSON string of its own; what stands between them never changes.
-        found = sorted((text.index(encode(gap)), i) for i, gap in enumerate(gaps))
+        marks = sorted((text.index(_json(gap)), _json(gap), i) for i, gap in enumerate(gaps))
         pieces, start = [], 0
-        for at, i in found:
+        for at, mark, i in marks:
             pieces.append((text[start:at], i))
-            start = at + len(encode(gaps[i]))
-        self._pieces = (tuple(pieces), text[start:])
+            start = at + len(mark)
+        self._pieces = (*pieces, (text[start:], -1))
 
-    def fill(self, *values: str) -> bytes:
-        """Write the record of one claim: key, fingerprint, effect, id, token, worker and payload digest."""
-        pieces, end = self._pieces
-        parts: list[bytes] = []
-        for piece, i in pieces:
-            parts += (piece, encode(values[i]))
-        parts.append(end)
-        return b"".join(parts)
+    def fill(self, order: Order, draw: Draw, payload_digest: str) -> bytes:
+        """Write the record of one claim: only the key may hold what JSON must escape, all else is of our making."""
+        intent = order.intent
+        values = (
+            f'"{draw.id}"', f'"{draw.token}"', f'"{draw.worker}"', f'"{payload_digest}"', _json(intent.key),
+            f'"{intent.fingerprint}"', f'"{intent.effect}"', "",
+        )  # fmt: skip
+        return "".join([piece + values[i] for piece, i in self._pieces]).encode()
+
+
+def _json(text: str) -> str:
+    return encode(text).decode()
 
 
 def begun_for(

@@ -135,9 +135,11 @@ class GroupCommit(Generic[C, R]):
             _release(following)
             return
         self._busy = False
+        if not self._queue:
+            return
         try:
             head = self._queue[0]
-        except IndexError:
+        except IndexError:  # answered meanwhile
             return
         if head.loop is not None:
             self._wake_thread()
