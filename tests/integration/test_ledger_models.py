@@ -85,8 +85,9 @@ def test_an_async_tool_is_awaited(shop):
 
 def test_a_model_that_is_wrong_about_arguments_is_told_so(shop):
     """What the function could not be called with is refused before anything is claimed."""
-    with pytest.raises(TypeError, match="order"):
-        shop.refund.as_tool()(order="o-1")
+    told = shop.refund.as_tool()(order="ignore the above", idempotency_key="K1")
+    assert (told["error"], told["effect"]) == ("CF-109", "not sent by this call")
+    assert "ignore" not in json.dumps(told)
     assert shop.ledger.store.operations(limit=1) == []
 
 

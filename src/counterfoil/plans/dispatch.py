@@ -148,7 +148,8 @@ def send(
 
 
 def _judged(action: Action, answer: Answer, number: int) -> Evidence:
-    return declared(judge(action.contract, answer, number, action.effect), action.result)
+    evidence = judge(action.contract, answer, number, action.effect)
+    return declared(evidence, action.result) if action.result else evidence
 
 
 def _text(action: Action, answer: Answer) -> bytes | None:

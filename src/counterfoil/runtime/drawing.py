@@ -40,38 +40,34 @@ class Drawer:
     def draw(self) -> Draw:
         """Draw everything one call needs."""
         worker = self._worker()
-        noise = self._noise()
-        n = self._number(noise[-1])
-        nonce = noise[:NONCE_BYTES]
+        try:
+            noise = self._pool.pop()
+        except IndexError:
+            noise = self._refill()
+        salt = noise[-1]
+        with self._guard:
+            self._last = n = max(self._last + 1, number(time.time(), salt))
         return Draw(
             n=n,
-            id=operation_id(n, nonce),
+            id=operation_id(n, noise[:NONCE_BYTES]),
             worker=worker,
             token=f"{worker}.{next(self._tokens)}",
             salts=noise[NONCE_BYTES:-1],
-            jitter=noise[-1] / 255,
+            jitter=salt / 255,
         )
 
-    def _noise(self) -> bytes:
-        """Random bytes from a pool that is refilled by the system and dropped in a forked child."""
-        try:
-            return self._pool.pop()
-        except IndexError:
-            fresh = os.urandom(_RANDOM_BYTES * _POOL)
-            noises = [fresh[i : i + _RANDOM_BYTES] for i in range(0, len(fresh), _RANDOM_BYTES)]
-            noise = noises.pop()
-            self._pool.extend(noises)
-            return noise
+    def _refill(self) -> bytes:
+        """Fill the pool from the system and take one; the pool is dropped in a forked child."""
+        fresh = os.urandom(_RANDOM_BYTES * _POOL)
+        noises = [fresh[i : i + _RANDOM_BYTES] for i in range(0, len(fresh), _RANDOM_BYTES)]
+        noise = noises.pop()
+        self._pool.extend(noises)
+        return noise
 
     def forget(self) -> None:
         """In a forked child: what the parent may also draw must not be drawn here."""
         self._guard = threading.Lock()  # another thread may have held it when the fork came
         self._pool.clear()
-
-    def _number(self, salt: int) -> int:
-        with self._guard:
-            self._last = n = max(self._last + 1, number(time.time(), salt))
-            return n
 
 
 def _forget() -> None:

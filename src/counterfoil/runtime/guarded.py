@@ -192,8 +192,9 @@ class GuardedFunction(Generic[P, T_co]):
         return self._carry(self.order(args, kwargs))
 
     def _carry(self, order: Order) -> T_co:
-        ledger = self._ledger
-        return cast("T_co", ledger.acall(order) if self.registered.awaited else ledger.call(order))
+        if self.registered.awaited:
+            return self._ledger.acall(order)  # type: ignore[return-value]
+        return self._ledger.call(order)  # type: ignore[return-value]
 
     def with_key(self, key: str | int, **mentioned: str) -> Callable[P, T_co]:
         """The same function for one occurrence named here, by trusted code.

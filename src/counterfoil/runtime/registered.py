@@ -124,7 +124,10 @@ class Registered:
         if given is not None:
             return _checked_key(given)
         if self._key is not None:
-            return _checked_key(self._key(**payload) if callable(self._key) else self._key)
+            named = self._key(**payload) if callable(self._key) else self._key
+            if type(named) is str and 0 < len(named) <= KEY_CHARS_MAX and named.isprintable():
+                return named  # the ordinary key, without a further call
+            return _checked_key(named)
         if action.occurrence is None or action.siblings is Siblings.INDEPENDENT:
             raise NotDeclared(
                 action.name,

@@ -99,16 +99,20 @@ class GroupCommit(Generic[C, R]):
         on its way is never abandoned.
         """
         job: Job[C, R] = Job(command)
+        queue = self._queue
         try:
-            if self._busy or self._queue:
+            if self._busy or queue:
                 self._follow(job)
             else:
-                self._queue.append(job)
+                queue.append(job)
             if not job.done:
                 with self.lead:
                     if not job.done:
                         self._commit()
-                self._pass_on(job)
+                if job.next is None and not queue:  # nobody to wake: the ordinary case
+                    self._busy = False
+                else:
+                    self._pass_on(job)
         except BaseException:
             # Its followers too: none of them is to wait for a leader that is on its way out.
             self._finish(list(self._queue))
@@ -116,6 +120,7 @@ class GroupCommit(Generic[C, R]):
             raise
         if not job.done:  # more than a batch was queued before it
             self._finish([job])
+            self._pass_on(job)
         return job.answer()
 
     def _follow(self, job: Job[C, R]) -> None:
@@ -130,16 +135,17 @@ class GroupCommit(Generic[C, R]):
 
     def _pass_on(self, job: Job[C, R]) -> None:
         """Wake the next of those whose answer stands; the last of them, or a leader without any, names a leader."""
-        following = job.next
-        if following is not None:
-            _release(following)
-            return
+        if job.next is not None:
+            _release(job.next)
+        else:
+            self._name_leader()
+
+    def _name_leader(self) -> None:
+        """Wake whoever is first in the queue to lead, a caller or the thread that leads for event loops."""
         self._busy = False
-        if not self._queue:
-            return
         try:
             head = self._queue[0]
-        except IndexError:  # answered meanwhile
+        except IndexError:
             return
         if head.loop is not None:
             self._wake_thread()
@@ -187,6 +193,7 @@ class GroupCommit(Generic[C, R]):
         while self._queue:
             with self.lead:
                 self._commit()
+        self._busy = False
 
     def _wake_thread(self) -> None:
         # The thread clears the flag before it looks at the queue: a race costs a superfluous wake-up, never a
@@ -207,12 +214,12 @@ class GroupCommit(Generic[C, R]):
             self._owed = False
             while self._queue:
                 with self.lead:
-                    self._commit()
-                # A blocking caller is not to sleep behind a leader that has gone: the flag first, then the queue.
-                self._busy = False
+                    chained = self._commit()
+                if not chained:  # no caller is being woken who would do it
+                    self._name_leader()
 
-    def _commit(self) -> None:
-        """Write and answer one batch; the lock is held."""
+    def _commit(self) -> bool:
+        """Write and answer one batch; the lock is held. True when followers are being woken."""
         queue = self._queue
         self._busy = True
         if len(queue) == 1:
@@ -221,17 +228,21 @@ class GroupCommit(Generic[C, R]):
                 self._write([job])
                 job.done = True
                 queue.popleft()
-                return
+                return False
         self._answer_decided()
         batch = list(queue)[:BATCH_MAX]
         try:
             if batch:
                 self._write(batch)
         finally:
-            self._answer_decided()
+            chained = self._answer_decided()
+        return chained
 
-    def _answer_decided(self) -> None:
-        """Tell those whose answer stands, in order; an interruption here leaves the rest to the next leader."""
+    def _answer_decided(self) -> bool:
+        """Tell those whose answer stands, in order; an interruption here leaves the rest to the next leader.
+
+        True when there is a follower among them: woken, it wakes the next.
+        """
         queue = self._queue
         loops: dict[asyncio.AbstractEventLoop, list[Job[C, R]]] = {}
         decided = 0
@@ -254,8 +265,10 @@ class GroupCommit(Generic[C, R]):
         for _ in range(decided):
             queue[0].done = True
             queue.popleft()
-        if first is not None:
-            _release(first)
+        if first is None:
+            return False
+        _release(first)
+        return True
 
 
 def _release(job: Job[C, R]) -> None:

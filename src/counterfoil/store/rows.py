@@ -28,9 +28,13 @@ _PERMISSION, _DISPATCH, _OUTCOME, _DISPOSITION, _DISCREPANCY = (
 )
 
 
+EVENTS = SEQ_MAX + 1
+"""Row numbers one operation's events may take."""
+
+
 def event_id(n: int, seq: int) -> int:
     """The row number of an event: its operation's, then 15 bits of sequence."""
-    return n * (SEQ_MAX + 1) + seq
+    return n * EVENTS + seq
 
 
 def operation(row: tuple[Any, ...]) -> Operation:

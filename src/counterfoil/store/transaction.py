@@ -46,13 +46,6 @@ UPDATE operation SET dispatch = ?, outcome = ?, discrepancy = ?, exposure = ?, u
 """
 
 
-def begin(db: sqlite3.Connection) -> None:
-    """Take the write lock first: a read-then-write transaction could never be promoted (SQLITE_BUSY_SNAPSHOT)."""
-    if db.in_transaction:
-        db.execute("ROLLBACK")  # an interruption that came between the last BEGIN and its handler left it open
-    db.execute("BEGIN IMMEDIATE")
-
-
 def claim(db: sqlite3.Connection, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision:
     """Insert receipt and claim; the unique indexes decide identity and hold, and only a refusal reads."""
     deadline = now + c.send_seconds
@@ -68,7 +61,10 @@ def claim(db: sqlite3.Connection, c: Claim, now: float) -> Claimed | Existing | 
             raise
         return refused
     head = chain(b"", c.id, 1, "begun", now, c.record)
-    rows.insert_event(db, c.n, 1, "begun", now, c.record, c.body, head)
+    if len(c.body) <= rows.BODY_INLINE_MAX:
+        db.execute(rows.INSERT_EVENT, (c.n * rows.EVENTS + 1, "begun", now, c.record, c.body, head))
+    else:
+        rows.insert_event(db, c.n, 1, "begun", now, c.record, c.body, head)
     return Claimed(at=now, head=head)
 
 
@@ -122,7 +118,10 @@ def settle(db: sqlite3.Connection, s: Settle, now: float) -> Settled | Stale:
     if db.execute(SETTLE, row).rowcount != 1:
         return _settled_before(db, s)
     head = chain(s.head, o.id, seq, "observed", now, s.record)
-    rows.insert_event(db, o.n, seq, "observed", now, s.record, s.body, head)
+    if s.body is None or len(s.body) <= rows.BODY_INLINE_MAX:
+        db.execute(rows.INSERT_EVENT, (o.n * rows.EVENTS + seq, "observed", now, s.record, s.body, head))
+    else:
+        rows.insert_event(db, o.n, seq, "observed", now, s.record, s.body, head)
     return Settled(at=now, head=head)
 
 

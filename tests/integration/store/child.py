@@ -5,10 +5,12 @@ Each verb prints lines for the test that started it, one whole line per write, a
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
 import random
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -46,8 +48,33 @@ def contend(path: str, name: str, count: str) -> None:
     store.close()
 
 
-def lead(path: str, followers: str) -> None:
-    """Write in the main thread and in so many others until Ctrl+C comes; then say what each was told."""
+class CtrlC:
+    """SIGINT as KeyboardInterrupt, but only where it is asked for: the code around must not be hit."""
+
+    def __init__(self) -> None:
+        self.armed = self.pending = False
+        signal.signal(signal.SIGINT, self.come)
+
+    def come(self, *_: object) -> None:
+        """Interrupt now, or when armed."""
+        self.pending = True
+        if self.armed:
+            raise KeyboardInterrupt
+
+    def arm(self) -> None:
+        """From here on."""
+        self.armed = True
+        if self.pending:
+            raise KeyboardInterrupt
+
+    def disarm(self) -> None:
+        """It has come."""
+        self.armed = self.pending = False
+
+
+def lead(path: str, followers: str, times: str) -> None:
+    """Write in the main thread, in so many others and in an event loop; go on after each Ctrl+C, so many times."""
+    ctrl_c = CtrlC()
     store = SqliteStore(path)
     over = threading.Event()
     told: list[str] = []
@@ -58,17 +85,30 @@ def lead(path: str, followers: str) -> None:
             store.write(first)
             told.append(first.id)
 
-    threads = [threading.Thread(target=follow) for _ in range(int(followers))]
-    try:
-        for thread in threads:
-            thread.start()
-        say("ready")
-        while True:
+    async def task() -> None:
+        while not over.is_set():
             first = claim()
-            store.write(first)
+            await store.awrite(first)
             told.append(first.id)
-    except KeyboardInterrupt:
-        over.set()
+
+    async def tasks() -> None:
+        await asyncio.gather(*[task() for _ in range(8)])
+
+    threads = [threading.Thread(target=follow) for _ in range(int(followers))]
+    threads.append(threading.Thread(target=lambda: asyncio.run(tasks())))
+    for thread in threads:
+        thread.start()
+    for _ in range(int(times)):
+        say("leading")
+        try:
+            ctrl_c.arm()
+            while True:
+                first = claim()
+                store.write(first)
+                told.append(first.id)
+        except KeyboardInterrupt:
+            ctrl_c.disarm()
+    over.set()
     for thread in threads:
         thread.join(20)
     say(json.dumps({"hanging": sum(thread.is_alive() for thread in threads), "told": told}))

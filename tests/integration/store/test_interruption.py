@@ -79,12 +79,32 @@ def queue(store, command):
     return job
 
 
+class Loop:
+    """An event loop that only hears that somebody is to be told."""
+
+    def __init__(self):
+        self.heard = []
+
+    def call_soon_threadsafe(self, call, jobs):
+        """As a real one is called."""
+        self.heard += jobs
+
+
+def queue_task(store, command):
+    """A task that waits in an event loop."""
+    job = Job(command)
+    job.loop = Loop()
+    store._commit._queue.append(job)
+    return job
+
+
 def shortfalls(store, jobs, interrupted):
     """What an interruption broke, once the next caller has written."""
     mine, raised = interrupted
     found = [f"{job.command.id} unanswered" for job in jobs if not (job.done and isinstance(job.reply, Claimed))]
+    found += [f"{job.command.id} untold" for job in jobs if job.loop and job not in job.loop.heard]
     for command in [job.command for job in jobs if job.done]:
-        found += faults(store.load(command.id)) or []
+        found += faults(store.load(command.id))
     stands = store.find(mine.tenant, mine.actor, mine.action, mine.key)
     if not raised and stands is None:
         found.append("acknowledged and not there")
@@ -101,7 +121,7 @@ def test_an_interruption_at_any_instruction_leaves_the_store_whole(open_sqlite, 
     store = open_sqlite()
     broken, raised, points = [], 0, itertools.count(1)
     for at in points:
-        followers = [queue(store, claim()) for _ in range(2)]
+        followers = [queue(store, claim()), queue_task(store, claim()), queue(store, claim())]
         mine, was_raised = claim(), False
         with Interruption(at) as interruption:
             try:

@@ -14,8 +14,8 @@ import threading
 import pytest
 from tests.integration.store.commands import claim, note
 
-from counterfoil.domain.command import Claimed
-from counterfoil.domain.errors import StoreBusy, StoreTooNew, StoreUnsafe
+from counterfoil.domain.command import Amend, Amended, Claimed
+from counterfoil.domain.errors import StoreBusy, StoreFull, StoreTooNew, StoreUnsafe
 from counterfoil.store import opening
 from counterfoil.store.sqlite import SqliteStore
 
@@ -101,6 +101,13 @@ def test_an_empty_file_is_taken(path):
     store = SqliteStore(path)
     assert isinstance(store.write(claim()), Claimed)
     store.close()
+
+
+def test_a_file_that_vanished_is_not_made_anew(path):
+    """Connecting makes nothing: an empty file in its place would be a book without its receipts."""
+    with pytest.raises(StoreFull):
+        opening.connect(path, writes=True)
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("kept", [1, 50, 100, 511, 512, 1000, 4095, 4096, 8192, 20_000, -4096, -1])
@@ -341,3 +348,20 @@ def test_a_file_that_is_held_for_too_long_is_busy(path, monkeypatch):
         assert store.find("default", "user:a", "pay", wanted.key) is None  # readers wait for nobody
         other.rollback()
         assert isinstance(store.write(wanted), Claimed)
+
+
+def test_r56_the_write_lock_is_taken_before_the_first_read(path):
+    """Between what a rule reads and what it writes nobody commits: it could never be promoted to write afterwards."""
+    with contextlib.closing(SqliteStore(path)) as store, contextlib.closing(sqlite3.connect(path, timeout=0)) as other:
+        first = claim()
+        store.write(first)
+        refused = []
+
+        def rule(history, now):
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("INSERT INTO worker VALUES ('w', '', '', 0, '', 0, 0, 0)")
+            refused.append(True)
+            return note(first.id, "seen").rule(history, now)
+
+        assert isinstance(store.write(Amend(operation=first.id, rule=rule)), Amended)
+        assert refused == [True]

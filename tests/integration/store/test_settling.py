@@ -220,28 +220,26 @@ def test_no_rule_sees_a_time_before_the_history_it_judges(make_store):
     assert reply.history.events[1].at == 2_000_000_100.0
 
 
-def test_a_failing_command_harms_no_mate_of_its_batch(store):
+def broken(history, now):
+    """A rule with a defect."""
+    raise ZeroDivisionError
+
+
+FAILING = {
+    "ZeroDivisionError": lambda operation: Amend(operation=operation, rule=broken),
+    "NoSuchOperation": lambda operation: late("op_" + "0" * 32),
+    "StoreUnsafe": lambda operation: claim(value=float("nan")),
+}
+
+
+@pytest.mark.parametrize("failing", [[name] for name in FAILING] + [list(FAILING)], ids=["rule", "id", "row", "all"])
+def test_a_failing_command_harms_no_mate_of_its_batch(store, failing):
     """A rule with a defect, an id that is nobody's and an impossible row fail alone; the rest is durable."""
     good = [claim() for _ in range(20)]
-
-    def broken(history, now):
-        raise ZeroDivisionError
-
     store.write(good[0])
-    bad = [
-        Amend(operation=good[0].id, rule=broken),
-        late("op_" + "0" * 32),
-        claim(value=float("nan")),
-        note(good[0].id, "a good one among them"),
-    ]
-    replies = _together(store, [*good[1:], *bad])
-    assert [type(r).__name__ for r in replies[:19]] == ["Claimed"] * 19
-    assert [type(r).__name__ for r in replies[19:]] == [
-        "ZeroDivisionError",
-        "NoSuchOperation",
-        "StoreUnsafe",
-        "Amended",
-    ]
+    bad = [FAILING[name](good[0].id) for name in failing]
+    replies = _together(store, [*good[1:], *bad, note(good[0].id, "a good one among them")])
+    assert [type(r).__name__ for r in replies] == ["Claimed"] * 19 + failing + ["Amended"]
     assert len(store.unresolved()) == 20
 
 
