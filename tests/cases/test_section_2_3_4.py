@@ -190,11 +190,20 @@ class Sender:
         return self.child.communicate("\n", timeout=SECONDS)[0].strip()
 
 
-def second_worker(folder, offset):
-    """A worker and caller whose clock differs, having sent nothing: what it was told, and whether it thinks all quiet."""
+def counted(ledger):
+    """The children's action as this process would carry it out, and its calls."""
     calls = []
+
+    def pay(order):
+        calls.append(order)
+
+    return ledger.action(pay, key=lambda order: order, **WHO), calls
+
+
+def second_worker(folder, offset):
+    """A worker and caller whose clock differs and who send nothing: what they were told, and if all seems quiet."""
     with Ledger(SqliteStore(folder / "receipts.db", clock=lambda: time.time() + offset), actor="agent:pay") as ledger:
-        guarded = ledger.action(lambda order: calls.append(order), name="pay", key=lambda order: order, **WHO)
+        guarded, calls = counted(ledger)
         Worker(ledger).sweep()
         receipt = guarded("o-1")
         quiet = any(json.loads(e.record).get("quiesced") for e in ledger.history(receipt.id).events[1:])
@@ -300,9 +309,8 @@ def test_r25_every_signal_leaves_a_safe_state(tmp_path, step, when):
     for signum, folder in folders.items():
         effects = folder / "effects"
         happened = len(effects.read_text().split()) if effects.exists() else 0
-        calls = []
         with counterfoil.open(folder / "receipts.db", actor="agent:pay") as ledger:
-            guarded = ledger.action(lambda order: calls.append(order), name="pay", key=lambda order: order, **WHO)
+            guarded, calls = counted(ledger)
             Worker(ledger).sweep()
             receipt = guarded("o-1")
             assert happened + len(calls) <= 1
@@ -415,7 +423,9 @@ class Hidden:
 
 
 @pytest.mark.parametrize(
-    "odd", [Hidden(), object(), datetime(2027, 1, 15), iter([]), 1j, range(3)], ids=lambda v: type(v).__name__
+    "odd",
+    [Hidden(), object(), datetime(2027, 1, 15, tzinfo=UTC).replace(tzinfo=None), iter([]), 1j, range(3)],
+    ids=lambda v: type(v).__name__,
 )
 def test_r30_what_has_no_form_is_refused_before_the_claim(ledger, odd):
     """Clearly, with its place; neither a wrapped secret nor its mask comes to rest anywhere."""
@@ -495,7 +505,7 @@ def test_r35_every_process_makes_the_same_print(tmp_path):
 
 
 def test_r36_a_fresh_key_of_the_model_is_no_fresh_intent(ledger):
-    """The tool asks the model for a key and the model makes a new one: the effect is the same and waits for a person."""
+    """The tool asks the model for a key and it makes a new one: the effect is the same and waits for a person."""
     calls = []
 
     def charge(customer, amount, idempotency_key):

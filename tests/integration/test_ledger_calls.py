@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 import warnings
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
@@ -100,7 +100,7 @@ def test_the_same_call_is_answered_in_this_process(ledger):
     "result",
     [
         None, 0, "", "text", 1.5, True, 10**30, [1, [2]], {}, {"a": {"b": None}}, {"$odd": "key"},
-        (1, 2), decimal.Decimal("1.50"), datetime(2027, 1, 15, tzinfo=UTC), b"bytes", {"when": datetime(2027, 1, 15, tzinfo=UTC)},
+        (1, 2), decimal.Decimal("1.50"), datetime(2027, 1, 15, tzinfo=UTC), b"bytes", {"on": date(2027, 1, 15)},
     ],
     ids=repr,
 )  # fmt: skip
@@ -153,7 +153,7 @@ def test_another_actors_key_is_another_operation(ledger, tmp_path):
 
 
 def test_an_equal_effect_is_held_until_the_first_is_settled(ledger):
-    """The same effect under another key waits, is not sent by the release, and is judged anew when it is called again."""
+    """The same effect under another key waits, is not sent by the release, and is judged anew when called again."""
     sent = Sent({"id": "re_1"}, TimeoutError("lost"))
     pay = guard(ledger, sent, key=None, occurrence="once")
     lost = pay("o-1")

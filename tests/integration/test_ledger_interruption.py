@@ -73,7 +73,7 @@ async def until(event):
 
 async def queued(pool):
     """Wait until something waits for a thread of this pool."""
-    while pool._work_queue.empty():
+    while pool._work_queue.empty():  # noqa: ASYNC110 - a pool tells nobody
         await asyncio.sleep(0)
 
 

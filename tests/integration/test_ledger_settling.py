@@ -1,4 +1,4 @@
-"""Settling what is unknown: by looking, by a person's finding, by a late or spooled answer, by an attempt with a basis."""
+"""Settling what is unknown: by a look, a person's finding, a spooled answer, or an attempt with a basis."""
 
 from __future__ import annotations
 

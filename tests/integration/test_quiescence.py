@@ -312,11 +312,11 @@ class Refusing:
 def test_a_register_that_is_busy_costs_nothing(store, path):
     """A worker that cannot be written down holds no lock and leaks no descriptor, and is registered the next time."""
     roster = Roster(Refusing(store), Path(f"{path}.workers"))
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
         with pytest.raises(StoreBusy):
             roster.worker()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
     assert store.query("SELECT id FROM worker") == []
     assert store.query("SELECT id FROM worker WHERE id = ?", (roster.worker(),)) != []
 

@@ -119,7 +119,7 @@ def test_what_was_kept_is_on_the_disk(spool, folder, monkeypatch):
     """The file is synced before it gets its name, then the name; the folder's own name too, when it is new."""
     synced = []
     real = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.readlink(f"/proc/self/fd/{fd}")), real(fd)))
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(str(Path(f"/proc/self/fd/{fd}").readlink())), real(fd)))
     spool.put(OPERATION, b"a", None)
     assert synced[0] == str(folder.parent)
     assert Path(synced[1]).suffix == ".tmp"

@@ -33,10 +33,9 @@ def test_r78_a_tool_answers_refusals_with_fixed_words(ledger):
     assert tool(order="o-1", amount=1)["outcome"] == "succeeded"
     refusals = [tool(order="o-1", amount=2), tool(order="o-2", amount=10), tool(order="o-3"), tool(order={1}, amount=1)]
     assert [r["error"] for r in refusals] == ["CF-102", "CF-105", "CF-109", "CF-103"]
-    for refusal in refusals:
-        assert refusal == {
-            "error": refusal["error"], "effect": "not sent by this call", "retry": "blocked", "permitted": ["ask_operator"],
-        }  # fmt: skip
+    assert [r.get("retry") for r in refusals] == ["blocked", "blocked", None, None]
+    assert [r["permitted"][0] for r in refusals] == ["ask_operator", "ask_operator", *["correct_arguments"] * 2]
+    assert {r["effect"] for r in refusals} == {"not sent by this call"}
     assert SECRET_LIKE not in json.dumps(refusals)
 
 
@@ -65,3 +64,14 @@ def test_an_answer_that_could_not_be_stored_is_unknown_to_the_model():
 def test_a_busy_store_may_be_asked_again():
     """Nothing was decided: the same call may be made again."""
     assert refused_for_model(StoreBusy("busy"))["permitted"] == ["call_again", "ask_operator"]
+
+
+def test_a_declaration_that_does_not_fit_is_a_developers_error(ledger):
+    """A check that cannot take the payload's fields is not told to the model as its own mistake."""
+
+    @ledger.action(owner="a", authoriser="b", key=lambda order: order, check=lambda other: None)
+    def pay(order: str) -> str:
+        return "paid"
+
+    with pytest.raises(TypeError):
+        pay.as_tool()(order="o-1")

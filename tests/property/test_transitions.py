@@ -15,7 +15,6 @@ N, A, S, R, B, U = (
 )  # fmt: skip
 
 TABLE = {
-    # old: {new: (after, contradicts)}
     None: {N: (N, False), A: (A, False), S: (S, False), R: (R, False), B: (B, False), U: (U, False)},
     U: {N: (N, False), A: (A, False), S: (S, False), R: (R, False), B: (B, False), U: (U, False)},
     N: {N: (N, False), A: (A, True), S: (S, True), R: (N, False), B: (N, False), U: (N, False)},
@@ -24,7 +23,10 @@ TABLE = {
     R: {N: (R, False), A: (A, True), S: (S, True), R: (R, False), B: (R, False), U: (R, False)},
     B: {N: (B, False), A: (A, True), S: (S, True), R: (B, False), B: (B, False), U: (B, False)},
 }
-"""`rejected` after `accepted` is the provider's later word on what it took in; the other way round nobody took it in."""
+"""By what was known, for each thing that is said: what is known then, and whether the two contradict each other.
+
+`rejected` after `accepted` is the provider's later word on what it took in; the other way round nobody took it in.
+"""
 
 PAIRS = list(itertools.product([None, *Finding], Finding))
 

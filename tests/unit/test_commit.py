@@ -165,7 +165,7 @@ def interrupt_once(disk, *, after):
 
 @pytest.mark.parametrize("decided", [0, 1, 3, 8])
 def test_an_interrupted_leader_leaves_nobody_waiting(group, disk, decided):
-    """Wherever in the batch it came: the undecided are written again, the leader is interrupted, all others answered."""
+    """Wherever in the batch it came: the undecided are written again, and all but the leader are answered."""
     callers = [Caller(group, i) for i in range(8)]
     disk.pause()
     leader = Caller(group, "leader")

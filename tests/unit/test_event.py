@@ -63,7 +63,7 @@ def test_all_evidence_is_folded_in_order():
     "last", [observed(Finding.REJECTED), observed(Finding.SUCCEEDED, contradicts=True)], ids=["denied", "duplicate"]
 )
 def test_a_contradiction_is_in_the_history(last):
-    """Evidence that contradicts, and evidence that cannot stand beside the intent, open a discrepancy in the fold too."""
+    """Evidence that contradicts, and evidence that cannot stand beside the intent, open a discrepancy in the fold."""
     events = (
         event(1, EventKind.BEGUN, begun(1)),
         event(2, EventKind.OBSERVED, observed(Finding.SUCCEEDED)),

@@ -43,9 +43,9 @@ def test_an_unreported_attempt_is_recovered_after_its_deadline():
     assert step(KEY, *tries) == Next("recover", 30.0)
 
 
-@pytest.mark.parametrize(("looks", "jitter", "after"), [(0, 0.0, 0.2), (0, 1.0, 0.24), (1, 0.0, 1.0), (4, 0.5, 1.1)])
+@pytest.mark.parametrize(("looks", "jitter", "after"), [(0, 0.0, 0.2), (0, 1.0, 0.24), (1, 0.0, 1.0), (4, 0.5, 8.8)])
 def test_looks_are_spaced_and_spread(looks, jitter, after):
-    """The first look comes soon, the later ones at the contract's spacing, each spread by the contract's jitter."""
+    """The first look comes soon, each later one after twice the gap, all spread by the contract's jitter."""
     found = step(KEY, attempt(U), looks=looks, jitter=jitter)
     assert found.step == "look"
     assert found.after_seconds == pytest.approx(after)

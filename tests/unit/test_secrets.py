@@ -84,7 +84,7 @@ def failing():
 
 @pytest.mark.parametrize(
     "reference",
-    [failing, lambda: None, lambda: SECRET.encode(), lambda: "", lambda: SECRET + "\n", lambda: SECRET * 2000],
+    [failing, lambda: None, SECRET.encode, lambda: "", lambda: SECRET + "\n", lambda: SECRET * 2000],
     ids=["raises", "none", "bytes", "empty", "line break", "too long"],
 )
 def test_a_callables_errors_show_no_value(reference):

@@ -11,6 +11,11 @@ from counterfoil.domain.words import AttemptClass, Discrepancy, Finding, Outcome
 RECOVER, LOOK, REPLAY, REVIEW = "recover", "look", "replay", "review"
 
 
+DOUBLINGS_MAX = 8
+"""Each look waits twice as long as the one before, up to 256 times the contract's spacing: an outage of minutes must
+not spend the whole budget."""
+
+
 class Next(msgspec.Struct, frozen=True, gc=False):
     """A step by name, and how many seconds from now it is due; empty where nothing is owed."""
 
@@ -48,7 +53,8 @@ def next_step(
         return Next(RECOVER, max(a.send_seconds for a in attempts if a.finding is None))
     budget = contract.read_budget
     if contract.reconcile == "allowed" and contract.looks and looks < budget.looks_max:
-        wait = budget.spacing_seconds if looks else budget.first_after_seconds
+        doubled = 2 ** min(looks - 1, DOUBLINGS_MAX) if looks else 1
+        wait = budget.spacing_seconds * doubled if looks else budget.first_after_seconds
         return Next(LOOK, wait * (1 + budget.jitter * jitter))
     if folded.outcome is not Outcome.ACCEPTED and _replays_left(contract, attempts):
         return Next(REPLAY)

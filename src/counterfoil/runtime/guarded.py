@@ -6,7 +6,7 @@ import copy
 import functools
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import msgspec
 
@@ -246,18 +246,32 @@ class Tool:
 
     def __call__(self, **arguments: Any) -> Any:
         """Call it and tell what a model may know; refusals too are fixed words, never an exception's text."""
+        refusal = self._misfit(arguments)
         if self._guarded.registered.awaited:
-            return self._awaited(arguments)
+            return self._awaited(arguments, refusal)
+        if refusal is not None:
+            return refused_for_model(refusal)
         try:
             return self._guarded(**arguments).for_model()
-        except (CounterfoilError, TypeError) as refusal:
-            return refused_for_model(refusal)
+        except CounterfoilError as error:
+            return refused_for_model(error)
 
-    async def _awaited(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return cast("Receipt", await self._guarded(**arguments)).for_model()
-        except (CounterfoilError, TypeError) as refusal:
+    async def _awaited(self, arguments: dict[str, Any], refusal: Exception | None) -> dict[str, Any]:
+        if refusal is not None:
             return refused_for_model(refusal)
+        try:
+            receipt: Receipt = await self._guarded(**arguments)
+        except CounterfoilError as error:
+            return refused_for_model(error)
+        return receipt.for_model()
+
+    def _misfit(self, arguments: dict[str, Any]) -> Exception | None:
+        """A model's wrong arguments are its own to correct; a declaration that does not fit stays a developer's error."""
+        try:
+            self._guarded.registered.bound(arguments)
+        except CounterfoilError:
+            return BadValue("arguments", sorted(arguments), wanted="those of the tool's schema")
+        return None
 
 
 def guard_function(ledger: Ledger, function: Callable[..., Any], **given: Any) -> GuardedFunction[..., Any]:

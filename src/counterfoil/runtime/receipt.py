@@ -34,10 +34,26 @@ def refused_for_model(refusal: Exception) -> dict[str, Any]:
             "retry": "blocked", "recovery_action": "no_replay", "permitted": [GET_OUTCOME, WAIT, ASK_OPERATOR],
         }  # fmt: skip
     code = refusal.code if isinstance(refusal, CounterfoilError) else BadValue.code
-    said = {"error": code, "effect": "not sent by this call"}
+    told = {"error": code, "effect": "not sent by this call", "says": _SAID.get(code, _SAID["CF-000"])}
     if isinstance(refusal, Unavailable):
-        return {**said, "permitted": [CALL_AGAIN, ASK_OPERATOR]}
-    return {**said, "retry": "blocked", "permitted": [ASK_OPERATOR]}
+        return {**told, "permitted": [CALL_AGAIN, ASK_OPERATOR]}
+    if code in _CORRECTABLE:
+        return {**told, "permitted": [CORRECT_ARGUMENTS, ASK_OPERATOR]}
+    return {**told, "retry": "blocked", "permitted": [ASK_OPERATOR]}
+
+
+CORRECT_ARGUMENTS = "correct_arguments"
+_CORRECTABLE = frozenset({"CF-103", "CF-109"})
+_SAID = {
+    "CF-000": "the call could not be made as it is",
+    "CF-102": "this key belongs to an earlier call with other arguments",
+    "CF-103": "an argument has a value or a type that cannot be sent",
+    "CF-105": "the action's own check refused these arguments now",
+    "CF-109": "the arguments are not those of the tool's schema",
+    "CF-301": "nothing was decided: the store is busy",
+    "CF-302": "nothing was decided: the store cannot be written",
+}
+"""What each refusal means, in fixed words."""
 
 
 class Receipt:

@@ -50,5 +50,7 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
         coverage=Coverage.OPERATION if attempt is None else Coverage.ATTEMPT,
         rule="operator.finding",
         external_id=named,
+        # What was seen is all that a replay can return: the function's own answer was lost.
+        result=dict(evidence) if _FINDINGS[outcome] is not Finding.REJECTED else None,
         facts={"by": by, "how": how, "reason": reason, "evidence": evidence},
     )

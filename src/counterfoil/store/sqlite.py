@@ -40,6 +40,7 @@ class SqliteStore:
         self._db: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._inode = 0
+        self._log, self._log_inode = f"{self.path}-wal", 0
         self._stood_at = 0.0
         self._commit: GroupCommit[Command, Reply] = GroupCommit(self._write_batch)
         self.write: Callable[[Command], Reply] = self._commit.submit
@@ -75,8 +76,14 @@ class SqliteStore:
             # The write lock first: a read-then-write transaction could never be promoted (SQLITE_BUSY_SNAPSHOT).
             db.execute("BEGIN IMMEDIATE")
         except Exception as error:  # noqa: BLE001 - whatever keeps the file from being used is every job's answer
-            self._fail(jobs, error)
+            if self._was_left_open():
+                self._write_batch(jobs)
+            else:
+                self._fail(jobs, error)
             return
+        except BaseException:
+            self._was_left_open()
+            raise
         try:
             now = self.now()
             if len(jobs) == 1:  # written out: a lone caller's is the path that is measured
@@ -102,6 +109,17 @@ class SqliteStore:
         # Crash here: durable and unanswered; written again, each command recognises itself.
         for job, reply in zip(jobs, replies, strict=True):
             job.succeed(reply)
+
+    def _was_left_open(self) -> bool:
+        """Close a transaction whose leader was interrupted between its beginning and its handler, or in the handler.
+
+        Found when the next one cannot begin, so that the ordinary way never asks.
+        """
+        db = self._db
+        if db is None or not db.in_transaction:
+            return False
+        self._abort(db)
+        return not db.in_transaction
 
     def _one_by_one(self, jobs: list[Job[Command, Reply]], error: Exception) -> None:
         if len(jobs) == 1:
@@ -171,13 +189,15 @@ class SqliteStore:
         """Run one small writing statement of its own (the worker registry); never on receipts."""
         with self._commit.lead:
             db = self._connection()
+            self._abort(db)  # what an interruption may have left open
             try:
                 db.execute("BEGIN IMMEDIATE")
                 db.execute(statement, parameters)
                 db.execute("COMMIT")
             except sqlite3.Error as error:
-                self._abort(db)
                 raise opening.translate(self.path, error) from error
+            finally:
+                self._abort(db)
 
     @contextlib.contextmanager
     def lead(self) -> Iterator[sqlite3.Connection]:
@@ -213,10 +233,12 @@ class SqliteStore:
             self._same_file()
             self._db = opening.connect(self.path, writes=True)
             self._inode = self._inode or self.path.stat().st_ino
+            self._log_inode = 0
             return self._db
         now = time.monotonic()
         if now - self._stood_at > STANDS_SECONDS:
             self._same_file()
+            self._same_log()
             self._stood_at = now
         return self._db
 
@@ -230,6 +252,21 @@ class SqliteStore:
         if not stands:
             raise StoreUnsafe(
                 str(self.path), "was removed or replaced while it was open; restart to use what stands there"
+            )
+
+    def _same_log(self) -> None:
+        """Refuse to go on in a log that others cannot read: this process has lost its locks, and the log with them."""
+        try:
+            inode = os.stat(self._log).st_ino  # noqa: PTH116 - on the way of every commit
+        except OSError:
+            inode = 0
+        if self._log_inode == 0:
+            self._log_inode = inode
+        elif inode != self._log_inode:
+            raise StoreUnsafe(
+                str(self.path),
+                "lost its write-ahead log while it was open: something in this process opened and closed the file, "
+                "which drops SQLite's locks; restart, and copy it with `VACUUM INTO` or from another process",
             )
 
     def _same_process(self) -> None:

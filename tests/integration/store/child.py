@@ -79,23 +79,8 @@ def lead(path: str, followers: str, times: str) -> None:
     over = threading.Event()
     told: list[str] = []
 
-    def follow() -> None:
-        while not over.is_set():
-            first = claim()
-            store.write(first)
-            told.append(first.id)
-
-    async def task() -> None:
-        while not over.is_set():
-            first = claim()
-            await store.awrite(first)
-            told.append(first.id)
-
-    async def tasks() -> None:
-        await asyncio.gather(*[task() for _ in range(8)])
-
-    threads = [threading.Thread(target=follow) for _ in range(int(followers))]
-    threads.append(threading.Thread(target=lambda: asyncio.run(tasks())))
+    threads = [threading.Thread(target=_follow, args=(store, over, told)) for _ in range(int(followers))]
+    threads.append(threading.Thread(target=lambda: asyncio.run(_tasks(store, over, told))))
     for thread in threads:
         thread.start()
     for _ in range(int(times)):
@@ -113,6 +98,23 @@ def lead(path: str, followers: str, times: str) -> None:
         thread.join(20)
     say(json.dumps({"hanging": sum(thread.is_alive() for thread in threads), "told": told}))
     os._exit(0)
+
+
+def _follow(store: SqliteStore, over: threading.Event, told: list[str]) -> None:
+    while not over.is_set():
+        first = claim()
+        store.write(first)
+        told.append(first.id)
+
+
+async def _tasks(store: SqliteStore, over: threading.Event, told: list[str]) -> None:
+    async def task() -> None:
+        while not over.is_set():
+            first = claim()
+            await store.awrite(first)
+            told.append(first.id)
+
+    await asyncio.gather(*[task() for _ in range(8)])
 
 
 def die(path: str, threads: str) -> None:

@@ -1,4 +1,4 @@
-"""A store that another process keeps: before the send nothing is sent, after it nothing is lost and nothing sent again."""
+"""A store that another process keeps: before the send nothing is sent, after it nothing is lost."""
 
 from __future__ import annotations
 
@@ -41,9 +41,11 @@ class Desk:
 def desk(path, monkeypatch):
     """Patience is short here, so that it runs out."""
     monkeypatch.setattr(opening, "BUSY_TIMEOUT_SECONDS", 0.02)
-    with counterfoil.open(path, actor="user:a") as ledger:
-        with contextlib.closing(sqlite3.connect(path, check_same_thread=False, isolation_level=None)) as stranger:
-            yield Desk(ledger, stranger)
+    with (
+        counterfoil.open(path, actor="user:a") as ledger,
+        contextlib.closing(sqlite3.connect(path, check_same_thread=False, isolation_level=None)) as stranger,
+    ):
+        yield Desk(ledger, stranger)
 
 
 def test_r56_busy_before_the_send_is_not_sent(desk):

@@ -48,7 +48,7 @@ def in_child(work):
         finally:
             os._exit(0)
     os.close(writing)
-    with open(reading, "rb") as said, selectors.DefaultSelector() as selector:
+    with os.fdopen(reading, "rb") as said, selectors.DefaultSelector() as selector:
         selector.register(said, selectors.EVENT_READ)
         heard = said.read() if selector.select(PATIENT) else b'"it hangs"'
     os.kill(pid, signal.SIGKILL)
@@ -187,9 +187,7 @@ def test_two_forks_of_two_stores_do_not_wait_for_each_other(open_sqlite, tmp_pat
     """Two threads fork at once over two stores: both go through."""
     stores = [open_sqlite(), SqliteStore(tmp_path / "second.db")]
     answers = []
-    threads = [
-        threading.Thread(target=lambda: answers.extend(in_child(lambda: 1) for _ in range(5))) for _ in range(2)
-    ]
+    threads = [threading.Thread(target=lambda: answers.extend(in_child(lambda: 1) for _ in range(5))) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -177,3 +177,18 @@ def test_a_reader_that_is_interrupted_anywhere_spoils_no_later_one(open_sqlite):
         assert not store._reading.locked()
         if not interruption.where:
             break
+
+
+def test_what_two_interruptions_left_open_is_closed_by_the_next(open_sqlite):
+    """Ctrl+C again while the first was being handled: whoever writes next, of either kind, begins anew."""
+    store = open_sqlite()
+    first = claim()
+    for use in (
+        lambda: store.write(first),
+        lambda: store.execute("DELETE FROM worker"),
+        lambda: store.write(note(first.id, "seen")),
+    ):
+        store._db.execute("BEGIN IMMEDIATE")
+        use()
+        assert not store._db.in_transaction
+    assert len(store.load(first.id).events) == 2

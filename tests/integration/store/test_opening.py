@@ -240,8 +240,10 @@ def test_r57_every_connection_syncs_fully(open_sqlite):
         first = claim()
         store.write(first)
         store.load(first.id)
-        for db in (store._db, store._reader):
-            seen.append([db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")])
+        seen += [
+            [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")]
+            for db in (store._db, store._reader)
+        ]
         store.before_fork()  # what a fork does to the connections
         store.after_in_parent()
     assert seen == [[2, "wal"]] * 4

@@ -113,7 +113,7 @@ def test_a_new_file_is_made_by_one_of_eight_processes(path):
 
 @pytest.mark.slow
 def test_ctrl_c_in_the_thread_that_leads_hangs_none_of_the_others(path):
-    """Threads and tasks write, and the main one gets SIGINT time and again: all end, and what they were told is true."""
+    """Threads and tasks write, the main one gets SIGINT time and again: all end, and what they were told is true."""
     times = 25
     with child("lead", path, 63, times) as process:
         for _ in range(times):
@@ -219,6 +219,21 @@ def test_nothing_is_claimed_in_a_file_that_is_not_there_any_more(path, watchful,
         assert len(whole(path)) == 1
 
 
+def test_nothing_is_claimed_in_a_log_that_others_cannot_read(path, watchful):
+    """Somebody in this process copied the file, another process closed it: the log in use is gone, and it is noticed."""
+    store = SqliteStore(path)
+    first = claim()
+    store.write(first)
+    path.read_bytes()  # opened and closed beside SQLite: this process's locks are dropped
+    script = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM event').fetchall()"
+    subprocess.run([sys.executable, "-c", script, str(path)], check=True, timeout=20)
+    for command in (claim(), note(first.id, "seen")):
+        with pytest.raises(StoreUnsafe, match="lost its write-ahead log"):
+            store.write(command)
+    store.close()
+    assert set(whole(path)) == {first.id}
+
+
 def test_how_often_the_files_name_is_looked_at_is_limited(path):
     """A claim within that many seconds of the last look may still go to a file that has just been removed."""
     assert sqlite.STANDS_SECONDS <= 0.05
@@ -234,7 +249,7 @@ def test_how_often_the_files_name_is_looked_at_is_limited(path):
 
 
 def test_a_full_file_refuses_and_goes_on(path):
-    """What does not fit is refused whole, its batch mates are not, and the same connection goes on when there is room."""
+    """What does not fit is refused whole, and the same connection goes on when there is room."""
     with contextlib.closing(SqliteStore(path)) as store:
         store.write(claim())
         pages = store._db.execute("PRAGMA page_count").fetchone()[0]

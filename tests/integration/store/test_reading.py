@@ -7,7 +7,7 @@ import threading
 import pytest
 from tests.integration.store.commands import claim, evidence, faults, late, note, observe, settle
 
-from counterfoil.domain.errors import NoSuchOperation
+from counterfoil.domain.errors import NoSuchOperation, StoreFull
 from counterfoil.domain.words import Finding
 
 
@@ -102,7 +102,7 @@ def test_the_reading_connection_cannot_write(open_sqlite):
     """Whatever statement a reader runs, nothing changes."""
     store = open_sqlite()
     store.write(claim())
-    with pytest.raises(Exception, match="readonly|read-only"):
+    with pytest.raises(StoreFull, match="readonly"):
         store.query("DELETE FROM operation")
     assert len(store.operations(limit=9)) == 1
 
