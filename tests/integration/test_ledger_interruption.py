@@ -277,6 +277,60 @@ def test_a_send_that_never_began_is_not_sent(world, ledger):
     assert world.call(ledger).outcome is Outcome.SUCCEEDED
 
 
+def test_a_send_that_stood_in_a_queue_for_too_long_is_not_made(world, ledger):
+    """R19, R23: begun after its deadline it writes nothing, whoever still waits for it; the same call may dispatch."""
+    busy = threading.Event()
+
+    async def main():
+        loop, pool = asyncio.get_running_loop(), ThreadPoolExecutor(max_workers=1)
+        loop.set_default_executor(pool)
+        ledger._drawer.draw()
+        ledger._drawn_in = os.getpid()
+        loop.run_in_executor(None, busy.wait, SECONDS)
+        task = asyncio.ensure_future(ledger.acall(ledger.order()))
+        await queued(pool)
+        world.now += 11.0
+        busy.set()
+        return await task
+
+    receipt = asyncio.run(main())
+    assert (receipt.dispatch, world.provider.sent) == (Dispatch.NOT_STARTED, 0)
+    assert world.call(ledger).outcome is Outcome.SUCCEEDED
+
+
+def test_a_process_that_was_paused_before_its_send_makes_none(world, ledger, monkeypatch):
+    """Woken after its deadline, between the claim and the first byte: not sent, in both worlds."""
+    write = ledger.store.write
+
+    def paused(command):
+        reply = write(command)
+        world.now += 11.0 if type(command).__name__ == "Claim" else 0.0
+        return reply
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger.store, "write", paused)
+        assert world.call(ledger).dispatch is Dispatch.NOT_STARTED
+
+    @ledger.action(key=lambda order: order, **WHO)
+    async def pay(order):
+        world.provider.sent += 1
+
+    awrite = ledger.store.awrite
+
+    async def apaused(command):
+        reply = await awrite(command)
+        world.now += 31.0 if type(command).__name__ == "Claim" else 0.0
+        return reply
+
+    async def main():
+        with monkeypatch.context() as patched:
+            patched.setattr(ledger.store, "awrite", apaused)
+            return await pay("o-1")
+
+    assert asyncio.run(main()).dispatch is Dispatch.NOT_STARTED
+    assert world.provider.sent == 0
+
+
 def test_a_thread_that_breaks_is_no_longer_in_hand(world, ledger):
     """An adapter that raises after its caller has gone leaves unknown, and its thread is known to be over."""
     provider = slow(world, ledger, answer=RuntimeError("a defect"))

@@ -7,6 +7,7 @@ import pytest
 from tests.crash.stepping import (
     NOON,
     PAYLOAD,
+    SECONDS,
     action,
     claim_of,
     claimed,
@@ -78,7 +79,7 @@ def test_claim_then_send_then_record():
     """Three effects: the receipt is durable before the one send, and its answer is recorded after it."""
     made = order(arguments=("own",))
     plan, send = to_send(made)
-    assert (send.operation, send.attempt, send.token) == ("op_1", 1, "w.1")
+    assert (send.operation, send.attempt, send.token, send.deadline) == ("op_1", 1, "w.1", NOON + SECONDS)
     assert (send.order.payload, send.order.provider_key, send.arguments) == (PAYLOAD, "op_1", ("own",))
     settle = plan.send(DONE)
     assert evidence_in(settle).finding is Finding.SUCCEEDED

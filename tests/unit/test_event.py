@@ -19,6 +19,7 @@ from counterfoil.domain.event import (
     destination_of,
     encode,
     first_begun,
+    quiet_since,
 )  # fmt: skip
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.words import Discrepancy, Finding, Source
@@ -93,6 +94,19 @@ def test_a_destination_is_frozen_with_the_first_record():
     assert destination_of((claim,), "https://c.example") == "https://a.example"
     assert destination_of((proposal, claim), "https://c.example") == "https://b.example"
     assert destination_of((event(1, EventKind.NOTED, Noted(note="x")),), "https://c.example") == "https://c.example"
+
+
+def test_a_worker_is_quiet_from_its_first_report():
+    """The last worker to report back decides, each by its first report; who has not reported is quiet at no time."""
+    events = (
+        event(1, EventKind.BEGUN, begun(1), at=100.0),
+        event(2, EventKind.OBSERVED, observed(Finding.UNKNOWN), at=110.0),
+        event(3, EventKind.OBSERVED, observed(Finding.UNKNOWN, quiesced=True), at=150.0),
+        event(4, EventKind.OBSERVED, observed(Finding.UNKNOWN, quiesced=True), at=190.0),
+        event(5, EventKind.OBSERVED, observed(Finding.UNKNOWN, 2, quiesced=True), at=130.0),
+    )
+    assert quiet_since(events[:2]) == 0.0
+    assert quiet_since(events) == 150.0
 
 
 def test_the_chain_covers_every_field():

@@ -109,6 +109,15 @@ def test_absence_is_the_calculators_word(at, quiesced, assumed, finding):
     assert ended.operation.outcome is (Outcome.REJECTED if finding is Finding.ABSENT else Outcome.UNKNOWN)
 
 
+@pytest.mark.parametrize(("looked", "finding"), [(NOON + 160, Finding.UNKNOWN), (NOON + 161, Finding.ABSENT)])
+def test_absence_counts_from_when_the_sender_was_last_able_to_write(looked, finding):
+    """A sender that reported back long after its deadline may have written until then: delivery counts from there."""
+    of = action(longest_delivery=60.0, longest_delivery_by="ann", longest_delivery_why="measured")
+    late = observed(claimed(order(of)), Finding.UNKNOWN, at=NOON + 100)
+    plan, _, paid = to_look(late, of, at=looked)
+    assert recorded(plan, shown(), paid, at=looked + 1)[0].finding is finding
+
+
 def test_an_assumption_made_later_is_not_read_back():
     """Absence rests on what the receipt prints: an assumption stated after the claim proves nothing of it."""
     later = action(longest_delivery=0.0, longest_delivery_by="ann", longest_delivery_why="measured since")

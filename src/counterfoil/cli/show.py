@@ -6,23 +6,19 @@ import argparse
 from typing import TYPE_CHECKING
 
 from counterfoil.cli import exits, parser
-from counterfoil.domain.errors import BadValue, InvariantBroken, NoSuchOperation
+from counterfoil.cli.named import whole
+from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.event import History
-from counterfoil.domain.identifier import row_number
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
-
-NAMED_MAX = 4
-"""Candidates named where a prefix fits more than one operation."""
-PREFIX_CHARS_MIN = 4
-"""After `op_`: a shorter one is a slip of the keyboard."""
 
 
 def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     verb.add_argument("operation", metavar="ID", help="its id, op_..., or the beginning of it that fits no other")
     verb.add_argument("--payload", action="store_true", help="with the payload, and what replays return")
+    verb.add_argument("--all", action="store_true", help="with every basis of another attempt, and why it is blocked")
     parser.store_option(verb)
     parser.actions_option(verb)
 
@@ -41,11 +37,12 @@ def run(asked: argparse.Namespace) -> int:
             outcome = read(ledger, history.operation).outcome
             print_json(document(history, outcome=outcome, payload=asked.payload))
             return exits.DONE
+        from counterfoil.cli.hint import hints
         from counterfoil.cli.marks import Legible
         from counterfoil.cli.sheet import Sheet
 
         out = console()
-        sheet = Sheet(ledger, history, payload=asked.payload)
+        sheet = Sheet(ledger, history, hints(asked, ledger.store.path), payload=asked.payload, whole=asked.all)
         out.print(Legible(sheet.page(out.width)))
     return exits.DONE
 
@@ -60,7 +57,7 @@ def readable(ledger: Ledger, named: str) -> History:
     """
     from counterfoil.domain.audit import Law, audit
 
-    operation = _whole(ledger, named)
+    operation = whole(ledger, named)
     try:
         history = ledger.history(operation)
     except ValueError as error:  # a word that is none of the house's
@@ -72,21 +69,3 @@ def readable(ledger: Ledger, named: str) -> History:
         raise InvariantBroken(f"{history.operation.id} has no events")
     return history
 
-
-def _whole(ledger: Ledger, named: str) -> str:
-    """The one id that begins like this."""
-    prefix = named if named.startswith("op_") else f"op_{named}"
-    if row_number(prefix) is not None:
-        return prefix
-    if len(prefix) < PREFIX_CHARS_MIN + len("op_"):
-        raise BadValue("ID", named, wanted=f"an operation's id, or at least {PREFIX_CHARS_MIN} characters of it")
-    rows = ledger.store.query(
-        "SELECT id FROM operation WHERE substr(id, 1, ?) = ? ORDER BY n LIMIT ?", (len(prefix), prefix, NAMED_MAX + 1)
-    )
-    found = [str(row[0]) for row in rows]
-    if not found:
-        raise NoSuchOperation(named)
-    if len(found) > 1:
-        more = " and more" if len(found) > NAMED_MAX else ""
-        raise BadValue("ID", named, wanted=f"it fits {', '.join(found[:NAMED_MAX])}{more}; write more of it")
-    return found[0]

@@ -59,6 +59,9 @@ _INT64_MAX: Final = (1 << 63) - 1
 
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
+_SCALARS: Final = frozenset({str, int, bool, type(None)})
+_TEXT: Final = frozenset({str})
+
 _ADVICE: Final[dict[type, str]] = {
     set: "is a set, which has no order; pass a sorted list",
     frozenset: "is a set, which has no order; pass a sorted list",
@@ -81,7 +84,10 @@ def canonical(value: object, *, floats: Floats = "keep") -> bytes:
         NotCanonical: NaN or infinity, a set, a lone surrogate, a naive datetime, a key that is not text, an unknown
             type, a secret in the clear, over `INT_BITS_MAX`, `DEPTH_MAX` or `PAYLOAD_BYTES_MAX`.
     """
-    quick = _quick(value)
+    if type(value) is dict and _SCALARS.issuperset(map(type, value.values())) and _TEXT.issuperset(map(type, value)):
+        quick = _encoded(value)  # a flat object of plain scalars, as most payloads are: there is nothing to walk
+    else:
+        quick = _quick(value)
     return reference(value, floats=floats) if quick is None else quick
 
 
@@ -169,11 +175,14 @@ def _quick(value: object) -> bytes | None:
     """Return the form of a JSON object or array without floats, else leave it to `reference`."""
     if type(value) is not dict and type(value) is not list:
         return None
-    if _room_left(value, PAYLOAD_BYTES_MAX, DEPTH_MAX) < 0:
-        return None
+    return _encoded(value) if _room_left(value, PAYLOAD_BYTES_MAX, DEPTH_MAX) >= 0 else None
+
+
+def _encoded(value: dict[Any, Any] | list[Any]) -> bytes | None:
+    """Return the form of what was looked over, else leave it to `reference`."""
     try:
         text = _ENCODER.encode(value)
-    except UnicodeEncodeError:
+    except (UnicodeEncodeError, OverflowError):
         return None
     # A key that starts with "$" needs its escape. A quote within text has a backslash before it, never "{" or ",".
     if len(text) > PAYLOAD_BYTES_MAX or b'{"$' in text or b',"$' in text:

@@ -182,3 +182,17 @@ def destination_of(events: tuple[Event, ...], otherwise: str) -> str:
         if event.kind is EventKind.HELD:
             return str(msgspec.json.decode(event.record, type=Noted).facts.get("destination", otherwise))
     return otherwise
+
+
+def quiet_since(events: tuple[Event, ...]) -> float:
+    """The latest moment at which a worker reported back or was proven dead: until then it may have written.
+
+    Its send deadline alone does not bound that: a paused process wakes after it, a function may outlast it.
+    """
+    quiet: dict[int, float] = {}
+    for event in events:
+        if event.kind is EventKind.OBSERVED:
+            evidence = evidence_of(event)
+            if evidence.quiesced:
+                quiet.setdefault(evidence.attempt, event.at)
+    return max(quiet.values(), default=0.0)

@@ -7,14 +7,15 @@ import msgspec
 from counterfoil.domain.action import Action, Draw, Order
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Claim
+from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.event import Begun, Intended, encode
-from counterfoil.domain.payload import SALT_BYTES, salted_digest, seal
+from counterfoil.domain.payload import SALT_BYTES, salted_digest
 
 
 def first_claim(order: Order, draw: Draw) -> Claim:
     """Write down intent, permission, contract and attempt: everything the receipt says before anything leaves."""
     intent, action = order.intent, order.action
-    body = seal(draw.salts[:SALT_BYTES], intent.payload)
+    body = draw.salts[:SALT_BYTES] + intent.payload
     digest = salted_digest(body)
     form = order.form
     if isinstance(form, ClaimForm) and order.value == form.value and not order.mentioned:
@@ -24,7 +25,7 @@ def first_claim(order: Order, draw: Draw) -> Claim:
     return Claim(
         n=draw.n, id=draw.id, tenant=intent.tenant, actor=intent.actor, action=intent.action, key=intent.key,
         account=intent.account, fingerprint=intent.fingerprint, effect=intent.effect, owner=action.owner,
-        value=order.value, worker=draw.worker, send_seconds=action.send_seconds,
+        value=order.value, worker=draw.worker, send_seconds=action.contract.send_deadline_seconds,
         record=record, body=body, payload_digest=digest,
     )  # fmt: skip
 
@@ -49,32 +50,40 @@ class ClaimForm:
         order: any order of the action and actor, with the value at risk that most have.
     """
 
-    __slots__ = ("_pieces", "value")
+    __slots__ = ("_text", "value")
 
     def __init__(self, order: Order) -> None:
         self.value = order.value
         gaps = [f"\x02gap-{i}\x03" for i in range(7)]
-        identifier, token, worker, digest, key, fingerprint, effect = gaps
+        token, worker, identifier, key, fingerprint, effect, digest = gaps
         intent = msgspec.structs.replace(order.intent, key=key, fingerprint=fingerprint, effect=effect)
         draw = Draw(n=0, id=identifier, worker=worker, token=token, salts=b"", jitter=0.0)
         blank = msgspec.structs.replace(order, intent=intent, mentioned={})
         text = encode(first_begun_for(blank, draw, digest)).decode()
         # Each gap stands once, as a JSON string of its own; what stands between them never changes.
-        marks = sorted((text.index(_json(gap)), _json(gap), i) for i, gap in enumerate(gaps))
-        pieces, start = [], 0
-        for at, mark, i in marks:
-            pieces.append((text[start:at], i))
-            start = at + len(mark)
-        self._pieces = (*pieces, (text[start:], -1))
+        text = text.replace("%", "%%")
+        places = [text.index(_json(gap)) for gap in gaps]
+        if places != sorted(places):
+            raise InvariantBroken("a claim's record has its fields in another order than its form")
+        for gap in gaps:
+            text = text.replace(_json(gap), "%s")
+        self._text = text
 
     def fill(self, order: Order, draw: Draw, payload_digest: str) -> bytes:
         """Write the record of one claim: only the key may hold what JSON must escape, all else is of our making."""
         intent = order.intent
-        values = (
-            f'"{draw.id}"', f'"{draw.token}"', f'"{draw.worker}"', f'"{payload_digest}"', _json(intent.key),
-            f'"{intent.fingerprint}"', f'"{intent.effect}"', "",
-        )  # fmt: skip
-        return "".join([piece + values[i] for piece, i in self._pieces]).encode()
+        return (
+            self._text
+            % (
+                f'"{draw.token}"',
+                f'"{draw.worker}"',
+                f'"{draw.id}"',
+                encode(intent.key).decode(),
+                f'"{intent.fingerprint}"',
+                f'"{intent.effect}"',
+                f'"{payload_digest}"',
+            )  # fmt: skip
+        ).encode()
 
 
 def _json(text: str) -> str:

@@ -118,11 +118,11 @@ def send(
     flight = Flight()
     write = SendOrder(
         account=order.intent.account, destination=order.intent.destination, payload=payload,
-        provider_key=provider_key, deadline_seconds=action.send_seconds,
+        provider_key=provider_key, deadline_seconds=action.contract.send_deadline_seconds,
     )  # fmt: skip
     effect = Send(
         operation=holder.id, action=action, order=write, attempt=number, token=draw.token,
-        arguments=arguments, flight=flight,
+        deadline=holder.deadline, arguments=arguments, flight=flight,
     )  # fmt: skip
     try:
         # Crash here: started, nobody reports back; it reads as unknown (test_crash_after_claim).
@@ -207,9 +207,7 @@ def again(
         begun, provider_key=history.operation.id, by=asked.by, reason=asked.reason, how=asked.how
     )
     assumed = assumed_delivery(first_begun(history.events))
-    rule = rules.claim_again(
-        begun, order.action.contract, longest_delivery=assumed, automatic=automatic, basis=basis
-    )
+    rule = rules.claim_again(begun, order.action.contract, longest_delivery=assumed, automatic=automatic, basis=basis)
     reply = yield Amend(operation=history.operation.id, rule=rule)
     if isinstance(reply, Declined):
         return stands(reply.history or history, because=reply.because)

@@ -62,6 +62,8 @@ class Send(msgspec.Struct, frozen=True, kw_only=True):
     order: SendOrder
     attempt: int
     token: str
+    deadline: float
+    """By the store's clock: a send that is begun later than this writes nothing."""
     arguments: object
     """The caller's own arguments, equal to the payload; None where only the frozen payload is at hand."""
     flight: Flight

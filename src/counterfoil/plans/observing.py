@@ -40,6 +40,11 @@ class Claimed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         """The claimed attempt's number."""
         return self.attempts[-1].number
 
+    @property
+    def deadline(self) -> float:
+        """When its sender must have ended, by the store's clock."""
+        return self.attempts[-1].deadline
+
 
 class First(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The same of a first claim, not yet written out: its ordinary end needs no more."""
@@ -55,34 +60,33 @@ class First(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         """The operation's id."""
         return self.claim.id
 
+    @property
+    def deadline(self) -> float:
+        """When its sender must have ended, by the store's clock."""
+        return self.at + self.claim.send_seconds
+
     def whole(self) -> Claimed:
         """The operation as its claim left it, and its attempt."""
         c = self.claim
         attempt = Attempt(number=1, token=self.token, worker=c.worker, started_at=self.at, send_seconds=c.send_seconds)
-        operation = self._operation(
-            dispatch=Dispatch.STARTED, outcome=Outcome.UNOBSERVED, exposure=1, settled_by="", step=RECOVER,
-            due_at=attempt.deadline,
+        operation = msgspec.structs.replace(
+            self.ended(Outcome.SUCCEEDED), dispatch=Dispatch.STARTED, outcome=Outcome.UNOBSERVED, exposure=1,
+            unresolved=1, settled_by="", step=RECOVER, due_at=attempt.deadline,
         )  # fmt: skip
         return Claimed(operation=operation, attempts=(attempt,), discrepancy=Discrepancy.NONE, head=self.head)
 
     def ended(self, outcome: Outcome) -> Operation:
         """The operation after its ordinary end; a property test holds it to the fold."""
-        return self._operation(
-            dispatch=Dispatch.COMPLETED, outcome=outcome, exposure=0, settled_by=f"{outcome._value_}:answer", step="",
-            due_at=0.0,
-        )  # fmt: skip
-
-    def _operation(
-        self, *, dispatch: Dispatch, outcome: Outcome, exposure: int, settled_by: str, step: str, due_at: float
-    ) -> Operation:
         c, at = self.claim, self.at
         return Operation(
             n=c.n, id=c.id, tenant=c.tenant, actor=c.actor, action=c.action, key=c.key, account=c.account,
             fingerprint=c.fingerprint, effect=c.effect, owner=c.owner, value=c.value, created_at=at,
-            dispatch=dispatch, outcome=outcome, attempts=1, exposure=exposure, unresolved=exposure,
-            settled_by=settled_by, step=step, due_at=due_at, worker=c.worker, deadline=at + c.send_seconds,
-            updated_at=at, seq=1,
+            dispatch=Dispatch.COMPLETED, outcome=outcome, attempts=1, settled_by=_SETTLED_BY[outcome],
+            worker=c.worker, deadline=at + c.send_seconds, updated_at=at, seq=1,
         )  # fmt: skip
+
+
+_SETTLED_BY = {Outcome.SUCCEEDED: "succeeded:answer", Outcome.REJECTED: "rejected:answer"}
 
 
 class Sealed(msgspec.Struct, frozen=True, gc=False, kw_only=True):

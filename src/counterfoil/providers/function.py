@@ -137,16 +137,11 @@ def _returned(value: Any) -> Returned:
         return Returned(value=value)
     try:
         text = canonical.canonical(value)
-        return Returned(value=value if _flat(value) else canonical.parse(text), text=text)
+        # A dict of plain scalars is what its canonical form reads back: the ordinary result is not read again.
+        flat = type(value) is dict and _JSON_SCALARS.issuperset(map(type, value.values()))
+        return Returned(value=value if flat else canonical.parse(text), text=text)
     except NotCanonical:
         return Returned(value=None, kept=False)
-
-
-def _flat(value: Any) -> bool:
-    """A dict of plain scalars is what its canonical form reads back: the ordinary result is not read again."""
-    if type(value) is not dict:
-        return False
-    return _JSON_SCALARS.issuperset(map(type, value.values()))
 
 
 def _raised(error: Exception, flight: Flight) -> Answer:

@@ -16,6 +16,7 @@ from counterfoil.domain import pointer
 from counterfoil.domain.action import Consequence
 from counterfoil.domain.errors import ActionsInvalid, BadValue, CallerError, SecretMissing, StoreUnsafe
 from counterfoil.domain.intent import Occurrence, Siblings
+from counterfoil.runtime.importing import importing
 from counterfoil.runtime.ledger import Ledger
 
 DEFAULT_STORE = "receipts.db"
@@ -274,15 +275,16 @@ def _from_module(spec: str, module: str, attribute: str) -> Ledger:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    try:
-        found: Any = importlib.import_module(module)
-    except (ImportError, SyntaxError) as error:
-        raise ActionsInvalid(spec, f"cannot be imported: {error}") from error
-    for step in attribute.split("."):
-        if not hasattr(found, step):
-            raise ActionsInvalid(spec, f"there is no {attribute} in {module}")
-        found = getattr(found, step)
-    made = found() if callable(found) and not isinstance(found, Ledger) else found
+    with importing(spec):
+        try:
+            found: Any = importlib.import_module(module)
+        except (ImportError, SyntaxError) as error:
+            raise ActionsInvalid(spec, f"cannot be imported: {error}") from error
+        for step in attribute.split("."):
+            if not hasattr(found, step):
+                raise ActionsInvalid(spec, f"there is no {attribute} in {module}")
+            found = getattr(found, step)
+        made = found() if callable(found) and not isinstance(found, Ledger) else found
     if not isinstance(made, Ledger):
         raise ActionsInvalid(spec, f"{attribute} is {type(made).__name__}, not a ledger or what returns one")
     return made

@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 _COMMANDS = frozenset({Claim, Settle, Amend})
 _NEVER_BEGUN = Silent(may_have_left=False, reason="caller_gone")
+_TOO_LATE = Silent(may_have_left=False, reason="deadline")
+"""The claim stood in a queue, or its process was paused, for longer than its sender may take: nothing leaves."""
 
 INSIST_MAX = 3
 """Further tries to store an answer, each after the store's own busy time-out."""
@@ -114,6 +116,8 @@ class Executor:
     # -- sending -------------------------------------------------------------------------------------------------------
 
     def _send(self, effect: Send) -> Answer:
+        if self._store.now() > effect.deadline:
+            return _TOO_LATE
         registered = self.registered(effect.action.name)
         provider: Any = registered.provider
         if registered.awaited:
@@ -127,6 +131,8 @@ class Executor:
     async def _asend(self, effect: Send) -> Answer:
         registered = self.registered(effect.action.name)
         if registered.awaited:
+            if self._store.now() > effect.deadline:
+                return _TOO_LATE
             provider: Any = registered.provider
             return await provider.asend(effect.order, effect.flight, effect.arguments)  # type: ignore[no-any-return]
         import asyncio

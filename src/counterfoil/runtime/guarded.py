@@ -183,7 +183,8 @@ class GuardedFunction(Generic[P, T_co]):
         """Freeze one call into an order."""
         ledger = self._ledger
         scopes = ledger.scopes() if self.registered.action.occurrence is not None else {}
-        args, kwargs = _own(args, kwargs)
+        if not (_IMMUTABLE.issuperset(map(type, args)) and _IMMUTABLE.issuperset(map(type, kwargs.values()))):
+            args, kwargs = _own(args, kwargs)
         payload = self._binder.bind(args, kwargs)
         return self.registered.order(payload, actor=ledger.actor, scopes=scopes, arguments=(args, kwargs), **named)
 
@@ -219,8 +220,6 @@ _IMMUTABLE = frozenset({str, int, bool, float, bytes, type(None)})
 
 def _own(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A copy that nobody changes between the freezing of the payload and the call: what is sent is what was frozen."""
-    if _IMMUTABLE.issuperset(map(type, args)) and _IMMUTABLE.issuperset(map(type, kwargs.values())):
-        return args, kwargs
     try:
         return copy.deepcopy((args, kwargs))
     except (TypeError, RecursionError):

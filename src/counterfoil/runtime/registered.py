@@ -104,7 +104,12 @@ class Registered:
         except NotCanonical as error:
             raise PayloadRefused(error.pointer, error.problem) from None
         print_ = canonical.fingerprint(self._print_prefix + material + b"]", key=self._fingerprint_key)
-        named = self.key_of(payload, print_, scopes, key)
+        if key is None and callable(self._key):
+            named = self._key(**payload)
+            if type(named) is not str or not 0 < len(named) <= KEY_CHARS_MAX or not named.isprintable():
+                named = _checked_key(named)
+        else:
+            named = self.key_of(print_, scopes, key)
         intent = Intent(
             tenant=action.tenant, actor=actor, action=action.name, account=action.account,
             destination=action.destination, key=named, payload=frozen, fingerprint=print_,
@@ -118,16 +123,13 @@ class Registered:
             intent=intent, action=action, value=value, arguments=arguments, mentioned=mentioned or {}, form=form
         )
 
-    def key_of(self, payload: Any, print_: str, scopes: Mapping[str, str], given: str | int | None) -> str:
-        """The key of one occurrence, from trusted code; derived within a declared scope otherwise."""
+    def key_of(self, print_: str, scopes: Mapping[str, str], given: str | int | None) -> str:
+        """The key of one occurrence as it was named, or derived within the declared scope."""
         action = self.action
         if given is not None:
             return _checked_key(given)
         if self._key is not None:
-            named = self._key(**payload) if callable(self._key) else self._key
-            if type(named) is str and 0 < len(named) <= KEY_CHARS_MAX and named.isprintable():
-                return named  # the ordinary key, without a further call
-            return _checked_key(named)
+            return _checked_key(self._key)
         if action.occurrence is None or action.siblings is Siblings.INDEPENDENT:
             raise NotDeclared(
                 action.name,

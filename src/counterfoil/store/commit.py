@@ -107,7 +107,12 @@ class GroupCommit(Generic[C, R]):
                 queue.append(job)
             if not job.done:
                 with self.lead:
-                    if not job.done:
+                    if len(queue) == 1 and queue[0] is job and job.wait is None:  # a lone caller, written out
+                        self._busy = True
+                        self._write([job])
+                        job.done = True
+                        queue.popleft()
+                    elif not job.done:
                         self._commit()
                 if job.next is None and not queue:  # nobody to wake: the ordinary case
                     self._busy = False
@@ -121,7 +126,9 @@ class GroupCommit(Generic[C, R]):
         if not job.done:  # more than a batch was queued before it
             self._finish([job])
             self._pass_on(job)
-        return job.answer()
+        if job.error is not None:
+            raise job.error
+        return job.reply  # type: ignore[return-value]
 
     def _follow(self, job: Job[C, R]) -> None:
         """Queue behind a leader and sleep until the answer stands, or until it is this caller's turn to lead."""
@@ -222,13 +229,6 @@ class GroupCommit(Generic[C, R]):
         """Write and answer one batch; the lock is held. True when followers are being woken."""
         queue = self._queue
         self._busy = True
-        if len(queue) == 1:
-            job = queue[0]
-            if job.loop is None and job.wait is None and not job.decided:  # a lone blocking caller: the ordinary case
-                self._write([job])
-                job.done = True
-                queue.popleft()
-                return False
         self._answer_decided()
         batch = list(queue)[:BATCH_MAX]
         try:

@@ -40,7 +40,7 @@ class SqliteStore:
         self._db: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._inode = 0
-        self._log, self._log_inode = f"{self.path}-wal", 0
+        self._log, self._log_inode = self.path.with_name(f"{self.path.name}-wal"), 0
         self._stood_at = 0.0
         self._commit: GroupCommit[Command, Reply] = GroupCommit(self._write_batch)
         self.write: Callable[[Command], Reply] = self._commit.submit
@@ -72,7 +72,9 @@ class SqliteStore:
 
     def _write_batch(self, jobs: list[Job[Command, Reply]]) -> None:
         try:
-            db = self._connection()
+            db = self._db
+            if db is None or os.getpid() != self._pid or time.monotonic() - self._stood_at > STANDS_SECONDS:
+                db = self._connection()
             # The write lock first: a read-then-write transaction could never be promoted (SQLITE_BUSY_SNAPSHOT).
             db.execute("BEGIN IMMEDIATE")
         except Exception as error:  # noqa: BLE001 - whatever keeps the file from being used is every job's answer
@@ -85,7 +87,7 @@ class SqliteStore:
             self._was_left_open()
             raise
         try:
-            now = self.now()
+            self._seen = now = max(self._seen, self._clock())
             if len(jobs) == 1:  # written out: a lone caller's is the path that is measured
                 job = jobs[0]
                 reply = _RUNS[type(job.command)](db, job.command, now)
@@ -257,7 +259,7 @@ class SqliteStore:
     def _same_log(self) -> None:
         """Refuse to go on in a log that others cannot read: this process has lost its locks, and the log with them."""
         try:
-            inode = os.stat(self._log).st_ino  # noqa: PTH116 - on the way of every commit
+            inode = self._log.stat().st_ino
         except OSError:
             inode = 0
         if self._log_inode == 0:

@@ -220,7 +220,7 @@ def test_nothing_is_claimed_in_a_file_that_is_not_there_any_more(path, watchful,
 
 
 def test_nothing_is_claimed_in_a_log_that_others_cannot_read(path, watchful):
-    """Somebody in this process copied the file, another process closed it: the log in use is gone, and it is noticed."""
+    """This process copied the file, another closed it: the log in use is gone, and that is noticed."""
     store = SqliteStore(path)
     first = claim()
     store.write(first)
