@@ -3,11 +3,12 @@
 Radicale (``pip install Radicale``) runs behind Counterfoil's fault proxy: every request reaches it and every third
 ``PUT`` is performed, but nobody hears of it. Start it, then send it appointments from another terminal::
 
-    python examples/calendar_server.py
-    counterfoil run examples/appointments.jsonl
+    python examples/calendar_server.py --delay 0.5
+    counterfoil run examples/appointments.jsonl --concurrency 1
 
-It prints ``ready http://127.0.0.1:5233`` and runs until Ctrl+C or SIGTERM. The account is ``demo``; its password comes
-from ``COUNTERFOIL_DEMO_PASSWORD`` and is ``demo-password`` when nothing is set.
+It prints ``ready http://127.0.0.1:5233``, then a line for every reply it loses, and runs until Ctrl+C or SIGTERM. With
+``--delay`` every other answer waits that many seconds, so that there is time to kill the run by hand. The account is
+``demo``; its password comes from ``COUNTERFOIL_DEMO_PASSWORD`` and is ``demo-password`` when nothing is set.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from counterfoil.lab.ground_truth import WIRE
+from counterfoil.lab.journal import read
 from counterfoil.lab.processes import Child, NotReady, free_port, module, start_proxy, wait_until_listening
 from counterfoil.lab.tether import stop_event
 
@@ -42,6 +46,7 @@ _MAKE_CALENDAR = b"""<?xml version="1.0" encoding="utf-8"?>
 """
 _CREATED, _EXISTS = 201, 405  # extended MKCOL (RFC 5689); Radicale answers 405 where something stands already
 _ANSWER_SECONDS = 10
+_WATCH_SECONDS = 0.2  # soon enough for people to see which reply it was
 _ATTEMPTS = 3  # another program may take a free port between finding it and using it
 
 
@@ -53,6 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until told to end; the exit code is 0 after an ordinary end and 2 when serving could not begin."""
     parser = argparse.ArgumentParser(prog="calendar_server.py", description=__doc__)
     parser.add_argument("--port", type=int, default=PORT, help=f"where to listen (default {PORT}, 0 picks a free one)")
+    parser.add_argument(
+        "--delay", type=float, default=0.0, metavar="SECONDS", help="hold back each other answer to a PUT"
+    )
     parser.add_argument("--folder", type=Path, help="keep calendar and wire.jsonl here (default: until the end only)")
     parser.add_argument("--parent-pipe", action="store_true", help="end when standard input ends")
     asked = parser.parse_args(arguments)
@@ -64,14 +72,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
             port = house.enter_context(radicale(folder, password))
             make_collection(port, password)
             proxy = house.enter_context(
-                start_proxy(port, "--folder", str(folder), rules=[EVERY_THIRD], port=asked.port)
+                start_proxy(port, "--folder", str(folder), rules=rules(asked.delay), port=asked.port)
             )
             print(f"ready http://127.0.0.1:{proxy.port}", flush=True)
-            stop.wait()
+            said = 0
+            while not stop.wait(_WATCH_SECONDS):
+                said = say_lost(folder / WIRE, said)
     except (CannotStart, NotReady, OSError) as reason:
         print(f"the calendar server cannot start: {reason}", file=sys.stderr)
         return 2
     return 0
+
+
+def rules(delay_seconds: float) -> list[dict[str, Any]]:
+    """What the proxy does to a PUT: every third reply is lost, and the others wait where that is asked for."""
+    slow = {"method": "PUT", "behaviour": "delay_reply", "seconds": delay_seconds}
+    return [EVERY_THIRD, slow] if delay_seconds > 0 else [EVERY_THIRD]
+
+
+def say_lost(wire: Path, said: int) -> int:
+    """Print each PUT whose reply the proxy lost since the last time; return how many PUTs there were.
+
+    Args:
+        wire: the proxy's record of what passed.
+        said: what was returned the last time.
+    """
+    puts = [entry for entry in read(wire) if entry["method"] == "PUT"]
+    for number, entry in enumerate(puts[said:], start=said + 1):
+        if entry["lost"]:
+            print(f"lost the reply of PUT {number}: {entry['path']}", flush=True)
+    return len(puts)
 
 
 @contextlib.contextmanager

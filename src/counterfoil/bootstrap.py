@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import threading
 
+from counterfoil.domain.errors import BadValue
 from counterfoil.runtime.ledger import Ledger
+from counterfoil.runtime.registered import checked_text
 from counterfoil.store.sqlite import SqliteStore
 
 
@@ -34,6 +36,11 @@ def open_ledger(  # noqa: PLR0913 - each is a word of its own at the door
         StoreUnsafe: the file cannot be trusted with receipts; nothing is ever sent from it.
         StoreTooNew: newer code wrote it.
     """
+    for name, text in (("actor", actor), ("run", run), ("conversation", conversation)):
+        checked_text(name, text, empty=True)
+    checked_text("tenant", tenant)
+    if fingerprint_key is not None and (type(fingerprint_key) is not bytes or not fingerprint_key):
+        raise BadValue("fingerprint_key", "…", wanted="bytes that are not empty")
     scopes = {name: value for name, value in (("run", run), ("conversation", conversation)) if value}
     store = SqliteStore(path)
     ledger = Ledger(store, actor=actor, tenant=tenant, scopes=scopes, fingerprint_key=fingerprint_key)

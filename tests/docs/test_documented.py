@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-_PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")])
+_PAGES = sorted(
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")]
+)
 _CONSOLE_CODES = {"worker": {0, 1}, "attempt": {2}, "show": {0, 1}, "list": {0, 1}}
 """Verbs that answer with something else than 0 where the page has an unresolved operation, or shows a refusal."""
 
@@ -39,7 +43,7 @@ class Page:
         """Run a Python block in the folder."""
         out = io.StringIO()
         with contextlib.chdir(self.folder), contextlib.redirect_stdout(out):
-            exec(compile(text, "page", "exec"), self.names)  # noqa: S102 - the documentation itself
+            exec(compile(text, "page", "exec"), self.names)
         self.printed = out.getvalue()
 
     def console(self, text: str) -> None:
@@ -50,17 +54,20 @@ class Page:
             if not line.startswith("$ "):
                 continue
             words = [w.replace("$ID", environment.get("ID", "")) for w in shlex.split(line[2:])]
-            run = subprocess.run(words, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=60)
+            run = subprocess.run(
+                words, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+            )
             allowed = _CONSOLE_CODES.get(words[1], {0})
             assert run.returncode in allowed, (line, run.returncode, run.stdout, run.stderr)
 
 
-def test_the_tutorial_runs_as_printed(tmp_path: Path) -> None:
+def test_the_tutorial_runs_as_printed(folder: Path) -> None:
     """Every block of the tutorial runs, prints what the page says, and its commands work on its store."""
-    page = Page(tmp_path)
-    (tmp_path / "tutorial.py").write_text(_module(ROOT / "docs/tutorial.md"), encoding="utf-8")
+    page = Page(folder)
     for language, text in blocks(ROOT / "docs/tutorial.md"):
-        if language == "python":
+        if language == "python" and text.startswith("# payments.py\n"):
+            (folder / "payments.py").write_text(text, encoding="utf-8")
+        elif language == "python":
             page.python(text)
         elif language == "text":
             assert page.printed == text
@@ -69,36 +76,37 @@ def test_the_tutorial_runs_as_printed(tmp_path: Path) -> None:
     page.names["ledger"].close()
 
 
-def _module(page: Path) -> str:
-    """The tutorial's first two sections as the module that `--actions tutorial:ledger` names."""
-    python = [text for language, text in blocks(page) if language == "python"]
-    return python[0] + python[1].split("receipt = refund")[0]
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The reader's folder: what stands in it can be imported, and is forgotten with the test."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sys.modules.pop("payments", None)
+    yield tmp_path
+    sys.modules.pop("payments", None)
 
 
-def test_the_how_to_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_how_to_runs_as_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every example of the how-to pages declares what it says, and their commands work."""
     monkeypatch.setenv("CALENDAR_AUTH", "Basic ZGVtbzpkZW1v")
     monkeypatch.setenv("LAB_AUTH", "Bearer lab-secret")
-    tutorial = Page(tmp_path)
-    (tmp_path / "tutorial.py").write_text(_module(ROOT / "docs/tutorial.md"), encoding="utf-8")
-    python = [text for language, text in blocks(ROOT / "docs/tutorial.md") if language == "python"]
-    for text in python[:2]:
-        tutorial.python(text)
-    tutorial.python("receipt = refund('order-3001', 100, lose_the_answer=True)")
-    receipt = tutorial.names["receipt"]
-    page = Page(tmp_path, {**tutorial.names, "ID": receipt.id, "notify": lambda order_id, trace_id: {}})
+    (module,) = [t for _, t in blocks(ROOT / "docs/tutorial.md") if t.startswith("# payments.py\n")]
+    (folder / "payments.py").write_text(module, encoding="utf-8")
+    page = Page(folder, {"notify": lambda order_id, trace_id: {}})
+    page.python("from payments import ledger, refund\nID = refund('order-3001', 100, lose_the_answer=True).id")
     page.names["notify"].__name__ = "notify"
     for language, text in blocks(ROOT / "docs/how-to.md"):
         if language == "python":
             page.python(text)
+        elif language == "text":
+            assert page.printed == text
         elif language == "console":
             page.console(text)
         elif language == "yaml":
-            (tmp_path / "appointments.yaml").write_text(text, encoding="utf-8")
+            (folder / "appointments.yaml").write_text(text, encoding="utf-8")
             from counterfoil.runtime import actions
 
-            actions.load(tmp_path / "appointments.yaml").close()
-    assert (tmp_path / "receipt.json").stat().st_mode & 0o777 == 0o600
+            actions.load(folder / "appointments.yaml").close()
+    assert (folder / "receipt.json").stat().st_mode & 0o777 == 0o600
     page.names["ledger"].close()
 
 
@@ -114,6 +122,66 @@ def test_the_readme_guards_a_function_as_printed(tmp_path: Path) -> None:
     assert page.printed.split()[0] == "succeeded"
     assert page.names["refund_id"] == "re_order-1042"
     page.names["ledger"].close()
+
+
+def test_the_contract_of_the_page_is_loaded_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example contract is sound as printed, and an actions file beside it may name it."""
+    from counterfoil import contracts
+    from counterfoil.runtime import actions
+
+    monkeypatch.setenv("SHOP_AUTH", "Bearer x")
+    ((_, text),) = blocks(ROOT / "docs/contracts.md")
+    (tmp_path / "shop-refund.yaml").write_text(text, encoding="utf-8")
+    assert contracts.load(tmp_path / "shop-refund.yaml").id == "shop.refund"
+    (tmp_path / "shop.yaml").write_text(
+        "store: shop.db\nactions: {refund: {contract: shop-refund.yaml, base_url: 'http://127.0.0.1:1', account: a,"
+        " owner: o, authoriser: p, secrets: {/headers/authorization: 'env:SHOP_AUTH'}}}\n",
+        encoding="utf-8",
+    )
+    with actions.load(tmp_path / "shop.yaml") as ledger:
+        assert ledger.registry["refund"].action.contract.id == "shop.refund"
+
+
+def test_every_contract_stands_in_the_table() -> None:
+    """The contracts page names each contract of the catalogue, and no other."""
+    from counterfoil.contracts.loader import names
+
+    told = re.findall(
+        r"^\| `([a-z_]+\.[a-z_]+)` \|", (ROOT / "docs/contracts.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert sorted(told) == names()
+
+
+def test_every_error_stands_in_the_table() -> None:
+    """The reference has each error with its code, its exit code and what its docstring says, and no other."""
+    from counterfoil.domain import errors
+
+    every = [e for _, e in inspect.getmembers(errors, inspect.isclass) if issubclass(e, errors.CounterfoilError)]
+    leaves = sorted((e for e in every if not e.__subclasses__() or e.code != "CF-000"), key=lambda e: e.code)
+    wanted = [
+        f"| {e.code} | `{e.__name__}` | {e.exit_code} | {inspect.getdoc(e).splitlines()[0]} |"
+        for e in leaves
+        if e.code != "CF-000"
+    ]
+    lines = (ROOT / "docs/reference.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line.startswith("| CF-")] == wanted
+
+
+def test_every_key_of_the_files_is_documented() -> None:
+    """The reference names every key of an actions file and every field of a line of intents."""
+    from counterfoil.cli.intents import FIELDS
+    from counterfoil.runtime.actions import ActionsFile, HttpAction, LongestDelivery
+
+    keys = {*ActionsFile.__struct_fields__, *HttpAction.__struct_fields__, *LongestDelivery.__struct_fields__, *FIELDS}
+    assert keys <= set(re.findall(r"\w+", (ROOT / "docs/reference.md").read_text(encoding="utf-8")))
+
+
+def test_the_readme_shows_what_the_demo_prints() -> None:
+    """The picture asks as often as the demonstration's agent does before it looks."""
+    picture = blocks(ROOT / "README.md")[0][1]
+    guarded = [line[42:] for line in picture.splitlines() if line[42:].startswith("model")]
+    assert len(guarded) == 4
+    assert [line.split("(")[0] for line in guarded] == ["model  refund"] * 3 + ["model  get_outcome"]
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(ROOT)))

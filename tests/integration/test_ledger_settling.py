@@ -11,7 +11,7 @@ from tests.crash.world import STEP_SECONDS, World
 
 from counterfoil.domain.audit import audit
 from counterfoil.domain.canonical import parse
-from counterfoil.domain.errors import BadValue, NoBasis, NoSuchOperation, NotRecorded, UnknownAction
+from counterfoil.domain.errors import BadValue, NoBasis, NoSuchOperation, NotRecorded, PayloadRefused, UnknownAction
 from counterfoil.domain.payload import content
 from counterfoil.domain.words import Discrepancy, Dispatch, Lifecycle, Outcome, Standing
 from counterfoil.runtime.worker import Worker
@@ -245,6 +245,18 @@ def test_a_finding_without_ground_is_refused(worlds, outcome, said, why):
     assert ledger.get(lost.id).operation == lost.operation
 
 
+@pytest.mark.parametrize(
+    "seen", [float("nan"), {1}, "\ud800", "x" * 2_000_000], ids=["nan", "set", "surrogate", "huge"]
+)
+def test_a_finding_that_cannot_be_kept_is_refused(worlds, seen):
+    """What was seen is written down whole or not at all, and the error says where it cannot be."""
+    world, ledger = worlds("lab.nothing", "reply_lost")
+    lost = world.call(ledger)
+    with pytest.raises(PayloadRefused):
+        ledger.resolve(lost.id, "succeeded", evidence={"statement": seen}, by="ann")
+    assert ledger.get(lost.id).operation == lost.operation
+
+
 def test_a_wrong_finding_is_contradicted_not_overwritten(worlds):
     """An answer that comes after a mistaken "rejected" opens a discrepancy: it happened, and a person must look."""
     world, ledger = worlds("lab.lookup", "reply_lost")
@@ -282,7 +294,7 @@ def test_a_finding_may_speak_of_one_attempt(worlds):
     lost = world.call(ledger)
     ledger.attempt(lost.id, basis="same_key_replay")
     one = ledger.resolve(lost.id, "rejected", evidence={"log": "refused"}, by="ann", attempt=2)
-    assert (one.outcome, one.operation.exposure) == (Outcome.UNKNOWN, 1)
+    assert (one.outcome, one.operation.exposure, one.standing) == (Outcome.UNKNOWN, 1, Standing.UNRESOLVED)
     both = ledger.resolve(lost.id, "rejected", evidence={"log": "refused"}, by="ann", attempt=1)
     assert (both.outcome, both.operation.exposure) == (Outcome.REJECTED, 0)
 

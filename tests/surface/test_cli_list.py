@@ -70,8 +70,11 @@ def test_glyph_and_word_without_colour(commands, book):
     """A pipe gets no escape sequence: the glyph and the word say everything, one line an operation."""
     said = commands("list", "--store", "receipts.db")
     assert "\x1b" not in said.out
-    (line,) = [line for line in said.out.splitlines() if book.ids["unknown"] in line]
-    assert all(part in line for part in ("100", "refund", "⬖ manual_review", "→ resolve with evidence", "payments"))
+    (line,) = [line for line in said.out.splitlines() if book.ids["unknown"][:15] in line]
+    assert all(part in line for part in ("100", "refund", "⬖ manual_review", "the contract names no look", "payments"))
+    assert max(map(len, said.out.splitlines())) <= 120
+    assert "· nothing is exposed" in said.out
+    assert "manual_review: a person is next; counterfoil show ID" in said.out
     assert "✓ succeeded" in said.out
     assert "☒ rejected" in said.out
 
@@ -85,12 +88,20 @@ def test_unknown_is_solid_violet_where_there_is_colour(commands, book):
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_every_width_has_every_fact(commands, book, width):
-    """A narrow terminal gets cards, a wide one a table; no line is wider and no id is cut."""
+    """A narrow terminal gets cards, a wide one a line each; no line is wider, and every id is one that `show` takes."""
     env = {"COLUMNS": str(width), "NO_COLOR": "1"}
     code, shown = commands.in_terminal("list", "--store", "receipts.db", env=env)
     assert code == 0
     assert all(len(line) <= width for line in shown.splitlines())
-    assert all(key in shown for key in book.ids.values())
+    named = [name if width < 120 else name[:15] for name in book.ids.values()]
+    assert all(name in shown for name in named)
+    assert width < 120 or all(
+        sum(name in line for line in shown.splitlines() if "held by" not in line) <= 1 for name in named
+    )
+    assert commands("show", named[0], "--store", "receipts.db", "--json").json["operation_id"] == next(
+        iter(book.ids.values())
+    )
+    assert ("resolve with evidence" in shown) is (width != 120)
 
 
 def test_a_narrow_encoding_gets_ascii(commands, book):

@@ -24,10 +24,13 @@ def book(tmp_path):
 
 
 def shown(commands, book, key, *words):
-    """The sheet of one operation, as a pipe gets it, without the padding."""
+    """The sheet of one operation, as a pipe gets it: no line ends in a blank or is wider than 120 columns."""
     said = commands("show", book.ids[key], "--store", book.path, *words)
     assert said.code == 0, said
-    return re.sub(" +\n", "\n", said.out)
+    lines = said.out.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert "--json" in words or "--payload" in words or max(map(len, lines)) <= 120
+    return said.out
 
 
 SAYS = {
@@ -60,7 +63,10 @@ def test_the_receipt_says_what_is_on_record(commands, book, key):
 @slow
 def test_blocked_steps_are_shown_with_their_rule(commands, book):
     """A step that may not be taken has no button: it is a line with the rule that blocks it."""
-    out = shown(commands, book, "unknown")
+    short = shown(commands, book, "unknown")
+    assert re.search(r"⊘ send again, on any basis  blocked\n[ ┊]+show --all", short)
+    assert short.count("send again") == short.count("counterfoil resolve") == 1
+    out = shown(commands, book, "unknown", "--all")
     assert "→ resolve with evidence  permitted" in out
     assert re.search(r"⊘ look  blocked\n[ ┊]+the contract names no look", out)
     assert re.search(r"⊘ send again, not_sent  blocked\n[ ┊]+an attempt may have left", out)
@@ -182,6 +188,27 @@ def test_a_damaged_record_is_no_traceback(commands, book, statement, code):
         said = commands(words[0], book.ids["resolved"], *words[1:], "--store", book.path)
         assert said.code == code, said
         assert "Traceback" not in said.err
+
+
+@slow
+@pytest.mark.parametrize("width", [40, 60, 120])
+def test_a_name_and_its_value_stay_together(commands, book, width):
+    """However narrow the terminal, no line ends between a fact and its name."""
+    env = {"COLUMNS": str(width), "NO_COLOR": "1"}
+    _, out = commands.in_terminal("show", book.ids["unknown"], "--store", book.path, env=env)
+    assert all(
+        pair in out for pair in ("owner payments", "exposure 100", "why the contract names no look", "next a person")
+    )
+    assert "a person is next" in " ".join(out.split())
+
+
+@slow
+def test_one_colour_sequence_for_one_stretch(commands, book):
+    """A bar of one style is one run on the terminal, and not one sequence for each of its cells."""
+    env = {"COLORTERM": "truecolor", "COLUMNS": "100"}
+    _, out = commands.in_terminal("show", book.ids["unknown"], "--store", book.path, env=env)
+    (bar,) = [line for line in out.splitlines() if "permission" in line and "⊛" in line and "─" in line]
+    assert bar.count("\x1b[") <= 12
 
 
 # -- the timeline itself -----------------------------------------------------------------------------------------------

@@ -43,7 +43,8 @@ def test_once_takes_what_is_due_and_says_whether_anything_is_left(shop):
     assert said.code == 1
     assert "manual_review" in said.out
     assert "next: a person" in said.out
-    assert shop("worker", "--actions", "lab.yaml", "--once").out == ""
+    assert shop("worker", "--actions", "lab.yaml", "--once").out == "nothing is due; 1 operation needs a person\n"
+    assert shop("worker", "--actions", "lab.yaml", "--once", "--json").out == ""
     assert shop.sends() == 1
 
 

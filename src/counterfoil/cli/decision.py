@@ -9,6 +9,7 @@ import sys
 
 import msgspec
 
+from counterfoil.cli.exits import Missing
 from counterfoil.cli.terminal import clipped, note, safe
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.operation import Operation
@@ -46,7 +47,8 @@ def decide(asked: argparse.Namespace, operation: Operation, what: str) -> Decisi
             by=_text("--as", asked.decider, NAME_CHARS_MAX), reason=reason, how=f"named on the command line by {user}"
         )
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise BadValue("--as", "", wanted="a decision needs a terminal to confirm it, or --as NAME and --reason TEXT")
+        said = "nobody is named who decides: pass --as NAME and --reason TEXT, or confirm at a terminal"
+        raise Missing("--as", said)
     _confirm(operation, what)
     reason = asked.reason if asked.reason is not None else _ask("reason: ")
     said = _text("--reason", reason, REASON_CHARS_MAX)

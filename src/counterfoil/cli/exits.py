@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
 
-from counterfoil.domain.errors import CounterfoilError
+from counterfoil.domain.errors import BadValue, CallerError, CounterfoilError
 
 DONE = 0
 UNSETTLED = 1
@@ -25,7 +25,7 @@ PIPE_CLOSED = 141
 TERMINATED = 143
 
 EXITS = (
-    (DONE, "done: nothing is unresolved"),
+    (DONE, "done; for verbs that act: nothing is unresolved (list, show, brief and export only read: always 0)"),
     (UNSETTLED, "an operation is unresolved, or its outcome is not what was asked for"),
     (BAD_CALL, "the call must be mended; nothing was sent for it"),
     (DEFECT, "a defect of Counterfoil's own; its traceback is on standard error"),
@@ -42,6 +42,14 @@ BAD_CALL_CODE = "CF-109"
 
 FULL_TRACEBACK = "COUNTERFOIL_TRACEBACK"
 """Set to `full`, this variable shows the text of unexpected exceptions, which may quote a secret."""
+
+
+class Missing(BadValue):
+    """An option that this command cannot do without; nothing was done."""
+
+    def __init__(self, name: str, said: str) -> None:
+        CallerError.__init__(self, said)
+        self.name = name
 
 
 class Terminated(BaseException):

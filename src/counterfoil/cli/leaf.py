@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.box import Box
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -32,7 +33,7 @@ TEXT_COLUMNS = 400
 PERFORATED = Box("    \n  ┊ \n    \n  ┊ \n    \n    \n  ┊ \n    \n")
 """The line along which a receipt is torn off."""
 
-Fact = tuple[str, str | Text]
+Fact = tuple[str, str | RenderableType]
 
 _COMPARED: dict[str, Mark] = {"equal": marks.SAME, "different": marks.DIFFERS, "missing": marks.NOT_REPORTED}
 _SHOWN_APART = frozenset({"compared", "missing", "earliest", "evidence"})
@@ -92,6 +93,36 @@ def facts(pairs: Iterable[Fact], *, inset: int = 0) -> RenderableType:
     for name, value in pairs:
         table.add_row(name, Text(value) if isinstance(value, str) else value)
     return Padding(table, (0, 0, 0, inset))
+
+
+class Flow:
+    """Short texts side by side, as many on a line as fit; none is broken that fits a line alone.
+
+    Args:
+        parts: what stands side by side.
+        gap: columns between two.
+    """
+
+    def __init__(self, parts: Sequence[Text], *, gap: int = 2) -> None:
+        self._parts, self._gap = parts, gap
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        line: list[Text] = []
+        used = 0
+        for part in self._parts:
+            needed = part.cell_len + (self._gap if line else 0)
+            if line and used + needed > options.max_width:
+                yield Text(" " * self._gap).join(line)
+                line, used, needed = [], 0, part.cell_len
+            line.append(part)
+            used += needed
+        if line:
+            yield Text(" " * self._gap).join(line)
+
+    def __rich_measure__(self, _console: Console, options: ConsoleOptions) -> Measurement:
+        widest = sum(part.cell_len + self._gap for part in self._parts) - self._gap
+        longest = max((part.cell_len for part in self._parts), default=0)
+        return Measurement(min(longest, options.max_width), max(min(widest, options.max_width), 0))
 
 
 def columns(pairs: Sequence[tuple[str, Text]], *, across: int) -> RenderableType:
@@ -210,13 +241,19 @@ def _looked_at(found: dict[str, Any]) -> Iterator[Fact]:
             marked(_COMPARED.get(str(how), marks.NOT_REPORTED), safe(field) or "payload")
             for field, how in compared.items()
         )
-        yield "compared", Text("  ").join(each)
+        yield "compared", Flow(list(each))
     seen = found.get("evidence")
     if isinstance(seen, dict):
-        yield "seen", ", ".join(f"{safe(name)} = {_plain(value)}" for name, value in seen.items())
+        yield "seen", _listed(f"{safe(name)} = {_plain(value)}" for name, value in seen.items())
     rest = {name: value for name, value in found.items() if name not in _SHOWN_APART and value not in ("", None)}
     if rest:
-        yield "facts", ", ".join(f"{safe(name)} {_plain(value)}" for name, value in rest.items())
+        yield "facts", _listed(f"{safe(name)} {_plain(value)}" for name, value in rest.items())
+
+
+def _listed(said: Iterable[str]) -> Flow:
+    """A list whose members are kept whole at the end of a line."""
+    *first, last = said
+    return Flow([*(Text(f"{one},") for one in first), Text(last)], gap=1)
 
 
 def _plain(value: object) -> str:
@@ -248,8 +285,25 @@ def step(found: Step) -> RenderableType:
     mark, said = (marks.GO, "permitted") if found.allowed else (marks.BLOCKED, "blocked")
     name = Text.assemble((found.name, STRONG if found.allowed else ""), (f"  {said}", QUIET))
     lines = [name, Text(found.because, style=QUIET)]
-    lines += [Text(found.command)] if found.allowed and found.command else []
     return _hung(Text(mark.glyph, style=mark.style), Text("\n").join(lines))
+
+
+def command(text: str, width: int) -> Text:
+    """A command that may be copied as it stands: where it is too long, the shell reads on in the next line.
+
+    Args:
+        text: the command.
+        width: columns.
+    """
+    words, *options = text.split(" --")
+    lines = [words]
+    for option in options:
+        said = f"--{option}"
+        if len(lines[-1]) + 1 + len(said) <= width - 2:
+            lines[-1] += f" {said}"
+        else:
+            lines.append(f"  {said}")
+    return Text(" \\\n".join(lines), no_wrap=True)
 
 
 def _hung(glyph: Text, text: Text) -> RenderableType:

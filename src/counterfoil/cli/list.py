@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from counterfoil.cli import exits, parser
+from counterfoil.cli.named import SHORT_CHARS
 from counterfoil.domain.lifecycle import lifecycle, permitted
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY
@@ -21,14 +22,21 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
+    from counterfoil.cli.hint import Hints
     from counterfoil.runtime.ledger import Ledger
 
 LIMIT, LIMIT_MAX = 50, 1_000_000
 """Settled operations are many; what is unresolved is never cut unless that is asked for."""
 PAGE = 256
 KEY_COLUMNS = 40
-ONE_LINE_COLUMNS, TABLE_COLUMNS = 160, 100
-"""From here on a row has one line, or two; below, each operation is a card."""
+WIDE_COLUMNS, TABLE_COLUMNS = 150, 120
+"""From here on a table says what is next, or leaves it to `show`; below, each operation is a card."""
+OWNER_COLUMNS, ACTION_COLUMNS_MIN = 10, 12
+ACTION = 3
+"""The column that gives way to the others."""
+GAP_COLUMNS = 3
+"""Between two columns, where a plain terminal draws a line there."""
+NOTHING = "·"
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,10 +84,12 @@ def run(asked: argparse.Namespace) -> int:
             if shown < total:
                 note(f"and {total - shown} more")
             return exits.DONE
+        from counterfoil.cli.hint import hints
         from counterfoil.cli.marks import Legible
 
         out = console()
-        out.print(Legible(_page(list(found), total, unresolved=asked.unresolved, width=out.width)))
+        to = hints(asked, ledger.store.path)
+        out.print(Legible(_page(list(found), total, to, unresolved=asked.unresolved, width=out.width)))
     return exits.DONE
 
 
@@ -191,7 +201,7 @@ def _when(due_at: float, now: float) -> str:
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
-def _page(entries: list[Entry], total: int, *, unresolved: bool, width: int) -> RenderableType:
+def _page(entries: list[Entry], total: int, to: Hints, *, unresolved: bool, width: int) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
@@ -200,10 +210,15 @@ def _page(entries: list[Entry], total: int, *, unresolved: bool, width: int) -> 
     if not entries:
         said = "nothing is unresolved" if unresolved else "no operation is on record"
         return Text(said, style=QUIET)
-    body = _table(entries, one_line=width >= ONE_LINE_COLUMNS) if width >= TABLE_COLUMNS else _cards(entries)
+    body = _table(entries, width) if width >= TABLE_COLUMNS else _cards(entries)
     more = total - len(entries)
-    tail = Text(f"and {more} more; --limit {total} shows all", style=QUIET) if more else Text("")
-    return Group(_strip(entries, total, unresolved=unresolved), Text(""), body, *([Text(""), tail] if more else []))
+    tail = [f"and {more} more; --limit {total} shows all"] if more else []
+    if width >= TABLE_COLUMNS and not all(entry.exposed for entry in entries):
+        tail.append(f"{NOTHING} nothing is exposed")
+    if any(entry.lifecycle is Lifecycle.MANUAL_REVIEW for entry in entries):
+        tail.append(f"manual_review: a person is next; {to.read('show', 'ID')} says what may be done")
+    below = [Text(line, style=QUIET) for line in tail]
+    return Group(_strip(entries, total, unresolved=unresolved), Text(""), body, *([Text(""), *below] if below else []))
 
 
 def _strip(entries: list[Entry], total: int, *, unresolved: bool) -> Text:
@@ -224,30 +239,28 @@ def _strip(entries: list[Entry], total: int, *, unresolved: bool) -> Text:
     return said + Text(f"   {moment(entries[0].now)[11:]} UTC", style=QUIET)
 
 
-def _table(entries: list[Entry], *, one_line: bool) -> RenderableType:
+def _table(entries: list[Entry], width: int) -> RenderableType:
+    """One line an operation; an id as its beginning that fits no other, which every verb takes."""
     from rich import box
     from rich.table import Table
 
     from counterfoil.cli.marks import QUIET
 
-    table = Table(box=box.SIMPLE_HEAD, header_style=QUIET, pad_edge=False, show_edge=False, leading=int(not one_line))
-    table.add_column("exposure", justify="right", no_wrap=True)
-    table.add_column("age", justify="right", no_wrap=True)
-    table.add_column("operation", no_wrap=True)
-    if one_line:
-        table.add_column("action and key")
-    table.add_column("lifecycle", no_wrap=True)
-    table.add_column("why", overflow="fold")
-    if one_line:
-        table.add_column("next")
-    table.add_column("owner", overflow="fold")
+    wide = width >= WIDE_COLUMNS
+    names = ("exposure", "age", "operation", "action and key", "lifecycle", "why", *(["next"] if wide else []), "owner")
+    rows = []
     for entry in entries:
-        cells = _cells(entry)
-        if one_line:
-            table.add_row(*cells)
-        else:
-            exposure, age, name, action, mark, because, after, owner = cells
-            table.add_row(exposure, age, _two(name, action), mark, _two(because, after), owner)
+        *cells, after, owner = _cells(entry)
+        owner.truncate(OWNER_COLUMNS, overflow="ellipsis")
+        rows.append([*cells, *([after] if wide else []), owner])
+    table = Table(box=box.SIMPLE_HEAD, header_style=QUIET, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
+    others = [max(len(name), *(row[at].cell_len for row in rows)) for at, name in enumerate(names) if at != ACTION]
+    room = max(width - sum(others) - GAP_COLUMNS * len(others), ACTION_COLUMNS_MIN)
+    for name in names:
+        table.add_column(name, justify="right" if name in ("exposure", "age") else "left", no_wrap=True)
+    for row in rows:
+        row[ACTION].truncate(room, overflow="ellipsis")
+        table.add_row(*row)
     return table
 
 
@@ -261,22 +274,17 @@ def _cells(entry: Entry) -> tuple[Text, ...]:
     after = next_step(operation, entry.now)
     mark = lifecycle_mark(entry.lifecycle, entry.outcome)
     return (
-        Text(figure(entry.exposed), style=STRONG) if entry.exposed else Text("·", style=QUIET),
+        Text(figure(entry.exposed), style=STRONG) if entry.exposed else Text(NOTHING, style=QUIET),
         Text(duration(entry.age)),
-        Text(operation.id),
+        Text(operation.id[:SHORT_CHARS]),
         Text.assemble((clipped(operation.action, KEY_COLUMNS), STRONG), "  ", clipped(operation.key, KEY_COLUMNS)),
         mark if mark.plain.startswith(" ") else Text(" ") + mark,  # in line with the solid ones
-        Text(why(operation, entry.outcome)),
+        Text(why(operation, entry.outcome).replace(operation.held_by or "\0", operation.held_by[:SHORT_CHARS])),
         Text(f"→ {after}", style="" if operation.unresolved else QUIET) if after else Text(""),
         Text(clipped(operation.owner, KEY_COLUMNS))
         if operation.owner
         else Text("nobody", style=AMBER if operation.unresolved else QUIET),
     )
-
-
-def _two(fact: Text, detail: Text) -> Text:
-    """Two lines a row: the fact, then the detail."""
-    return fact if not detail.plain else fact + "\n" + detail
 
 
 def _cards(entries: list[Entry]) -> RenderableType:
@@ -289,9 +297,14 @@ def _cards(entries: list[Entry]) -> RenderableType:
 
     cards: list[RenderableType] = []
     for entry in entries:
-        exposure, age, name, action, mark, because, after, owner = _cells(entry)
+        exposure, age, _, action, mark, because, after, owner = _cells(entry)
         exposed = Text.assemble(exposure, " exposed  ") if entry.exposed else Text("")
         head = Text.assemble(mark, " " * (not mark.plain.endswith(" ")), " ", exposed, age, " old")
-        lines = [action, name, Text.assemble(because, "  ", after), Text.assemble(("owner ", QUIET), owner)]
+        lines = [
+            action,
+            Text(entry.operation.id),
+            Text.assemble(because, "  ", after),
+            Text.assemble(("owner ", QUIET), owner),
+        ]
         cards += [head, *(Padding(line, (0, 0, 0, 2)) for line in lines), Text("")]
     return Group(*cards[:-1])

@@ -98,15 +98,27 @@ ASCII = str.maketrans(
 
 
 class Legible:
-    """What it holds, in the glyphs that the stream it is printed on can carry."""
+    """What it holds, in the glyphs that its stream can carry, and without blanks at the ends of lines."""
 
     def __init__(self, inner: RenderableType) -> None:
         self._inner = inner
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         plain = not console.encoding.lower().replace("-", "").startswith("utf")
-        for segment in console.render(self._inner, options):
-            yield Segment(segment.text.translate(ASCII), segment.style, segment.control) if plain else segment
+        for line in console.render_lines(self._inner, options, pad=False):
+            for segment in _without_blanks(line):
+                yield Segment(segment.text.translate(ASCII), segment.style, segment.control) if plain else segment
+            yield Segment.line()
+
+
+def _without_blanks(line: list[Segment]) -> list[Segment]:
+    """A line up to its last character, or the last cell of a solid ground; equal styles side by side are one."""
+    kept = list(Segment.simplify(line))
+    while kept and not (kept[-1].style and kept[-1].style.bgcolor):
+        last = kept.pop()
+        if last.control or last.text.rstrip():
+            return [*kept, Segment(last.text.rstrip(), last.style, last.control)]
+    return kept
 
 
 def mark_of(value: StrEnum) -> Mark:

@@ -7,13 +7,18 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from counterfoil.cli.exits import Missing
 from counterfoil.cli.parser import ACTIONS, STORE
+from counterfoil.cli.terminal import clipped
 from counterfoil.domain.errors import BadValue, StoreUnsafe
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
 
 DEFAULT_STORE = "receipts.db"
+AT_HAND_MAX = 10
+"""Files that are named in an error: a folder with more is no place to guess in."""
+PATH_COLUMNS = 80
 
 
 def for_reading(asked: argparse.Namespace) -> Ledger:
@@ -49,14 +54,33 @@ def for_acting(asked: argparse.Namespace, *, default_actions: Path | None = None
 
     spec = asked.actions or os.environ.get(ACTIONS) or (default_actions and str(default_actions))
     if not spec:
-        raise BadValue("--actions", "", wanted=f"name an actions file or MODULE:LEDGER, here or in ${ACTIONS}")
+        said = f"no actions file is named: pass --actions FILE.yaml or MODULE:LEDGER, or set {ACTIONS}"
+        raise Missing("--actions", said)
     return actions.load(spec, store=_store(asked), new=new)
 
 
 def must_exist(path: Path) -> None:
     """Refuse a receipts file that is not there: a command that only reads must not make one."""
     if not path.exists():
-        raise StoreUnsafe(str(path), f"does not exist; name the receipts file with --store or ${STORE}")
+        here = at_hand()
+        found = f"; in this folder there is {', '.join(here)}" if here else ""
+        raise StoreUnsafe(str(path), f"does not exist{found}; name the receipts file with --store or ${STORE}")
+
+
+def at_hand() -> list[str]:
+    """The receipts files this folder has, or an actions file in it names; none of them is opened for it."""
+    from counterfoil.domain.errors import CounterfoilError
+    from counterfoil.runtime import actions
+
+    found = {str(path): "" for path in sorted(Path().glob("*.db"))[:AT_HAND_MAX]}
+    for file in sorted(Path().glob("*.yaml"))[:AT_HAND_MAX]:
+        try:
+            store = actions.store_of(file)
+        except CounterfoilError:
+            continue  # another program's file
+        if store is not None and store.exists():
+            found[str(store)] = f" (the store of {file})"
+    return [clipped(name, PATH_COLUMNS) + said for name, said in found.items()][:AT_HAND_MAX]
 
 
 def _store(asked: argparse.Namespace) -> Path | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     which = verb.add_mutually_exclusive_group(required=True)
-    which.add_argument("operation", metavar="ID", nargs="?", help="its id, op_...")
+    which.add_argument("operation", metavar="ID", nargs="?", help="its id, op_..., or its beginning")
     which.add_argument("--all", action="store_true", help="every unresolved operation; one JSON object a line")
     parser.actions_option(verb)
     parser.store_option(verb)
@@ -22,11 +22,12 @@ def add(verb: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Do it and return the exit code: 0 where everything that was asked about is resolved now."""
+    from counterfoil.cli.named import whole
     from counterfoil.cli.opening import for_acting
 
     with exits.terminable(), for_acting(asked) as ledger:
         if asked.operation is not None:
-            return _look(ledger, asked.operation, as_json=asked.json)
+            return _look(ledger, whole(ledger, asked.operation), as_json=asked.json)
         codes = {_try_look(ledger, o.id, as_json=asked.json) for o in ledger.store.unresolved()}
         return exits.most_urgent(codes)
 

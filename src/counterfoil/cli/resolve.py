@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
+from typing import TYPE_CHECKING
 
 from counterfoil.cli import exits, parser
+
+if TYPE_CHECKING:
+    from counterfoil.runtime.ledger import Ledger
 
 OUTCOMES = ("succeeded", "rejected", "accepted")
 EVIDENCE_MAX = 50
@@ -17,7 +22,7 @@ ATTEMPT_MAX = 32_767
 
 def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    verb.add_argument("operation", metavar="ID", help="its id, op_...")
+    verb.add_argument("operation", metavar="ID", help="its id, op_..., or the beginning of it that fits no other")
     verb.add_argument("--outcome", choices=OUTCOMES, required=True, help="what was found")
     verb.add_argument(
         "--evidence", metavar="NAME=VALUE", action="append", required=True, type=_field,
@@ -36,16 +41,17 @@ def run(asked: argparse.Namespace) -> int:
     """Do it and return the exit code: 0 where the operation is resolved now."""
     from counterfoil.cli import receipts
     from counterfoil.cli.decision import decide
-    from counterfoil.cli.opening import for_acting
+    from counterfoil.cli.named import whole
     from counterfoil.cli.terminal import print_json
 
     evidence = _evidence(asked.evidence)
-    with exits.terminable(), for_acting(asked) as ledger:
-        found = ledger.get(asked.operation)
+    with exits.terminable(), _opened(asked) as ledger:
+        found = ledger.get(whole(ledger, asked.operation))
+        _know(ledger, found.id)
         seen = ", ".join(f"{name}={value}" for name, value in evidence.items())
         decision = decide(asked, found.operation, f"record that it {_CLAUSES[asked.outcome]}, seen: {seen}")
         receipt = ledger.resolve(
-            asked.operation, asked.outcome, evidence=dict(evidence), by=decision.by, reason=decision.reason,
+            found.id, asked.outcome, evidence=dict(evidence), by=decision.by, reason=decision.reason,
             how=decision.how, attempt=asked.attempt,
         )  # fmt: skip
         if asked.json:
@@ -53,6 +59,37 @@ def run(asked: argparse.Namespace) -> int:
         else:
             print(receipts.as_line(receipt), flush=True)
         return exits.UNSETTLED if receipt.operation.unresolved else exits.DONE
+
+
+def _opened(asked: argparse.Namespace) -> Ledger:
+    """The ledger of the actions, where any are named; a finding sends nothing, so that the receipts alone will do."""
+    from counterfoil.cli.opening import for_acting, for_reading
+
+    return for_acting(asked) if asked.actions or os.environ.get(parser.ACTIONS) else for_reading(asked)
+
+
+def _know(ledger: Ledger, operation: str) -> None:
+    """Let a ledger without actions judge one operation, by the contract its receipt pins.
+
+    Raises:
+        Missing: it pins a contract of somebody's own, which only the actions can bring.
+    """
+    from counterfoil.cli.steps import contract_at_hand
+    from counterfoil.domain.errors import NotSent
+
+    history = ledger.history(operation)
+    if ledger.registry or not history.events:
+        return
+    contract = contract_at_hand(history)
+    if contract is None:
+        said = "the contract this receipt pins is not of the catalogue, and says whether the finding settles it"
+        raise exits.Missing("--actions", f"{said}: pass --actions FILE.yaml or MODULE:LEDGER, or set {parser.ACTIONS}")
+
+    def nothing() -> None:
+        raise NotSent("a finding is recorded, and nothing is sent")
+
+    stood = history.operation
+    ledger.action(nothing, name=stood.action, contract=contract, owner=stood.owner or "nobody", authoriser="nobody")
 
 
 _CLAUSES = {

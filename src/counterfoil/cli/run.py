@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,8 @@ from counterfoil.domain.errors import BadValue
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from counterfoil.cli.hint import Hints
+    from counterfoil.cli.reasons import Reasons
     from counterfoil.cli.tally import Tally
     from counterfoil.runtime.ledger import Ledger
 
@@ -28,6 +29,8 @@ WAIT_SECONDS, WAIT_SECONDS_MAX = 300.0, 86_400.0
 """Longer than any contract of the catalogue spaces its looks; at most a day."""
 PROBLEMS_SAID_MAX = 20
 """On a terminal; the JSON has more."""
+RANGES_MAX = 10
+"""Stretches of line numbers on one line."""
 NAMED_MAX = 5
 """Operations that are named under the summary."""
 
@@ -58,7 +61,10 @@ def run(asked: argparse.Namespace) -> int:
 
 def _run(asked: argparse.Namespace, ledger: Ledger, file: IO[bytes]) -> int:
     from counterfoil.cli.batch import Batch
+    from counterfoil.cli.hint import hints
     from counterfoil.cli.intents import lines
+    from counterfoil.cli.reasons import reasons
+    from counterfoil.cli.terminal import print_json
 
     with _watching(file) as watch:
         batch = Batch(ledger, lines(file), concurrency=asked.concurrency, wait_seconds=asked.wait, watcher=watch)
@@ -69,10 +75,16 @@ def _run(asked: argparse.Namespace, ledger: Ledger, file: IO[bytes]) -> int:
             stopped_by = exits.TERMINATED
         except KeyboardInterrupt:
             stopped_by = exits.INTERRUPTED
+    why: Reasons = {}
     if not batch.still_sending:
         batch.finish()
+        why = {} if asked.json else reasons(ledger, batch.tally.operations)
         ledger.close()
-    _summarise(batch.tally, ledger.store.path, as_json=asked.json)
+    watch.close()
+    if asked.json:
+        print_json(batch.tally.as_json())
+    else:
+        _summarise(batch.tally, why, hints(asked, ledger.store.path, actions=str(_beside(asked.file) or "")))
     if batch.still_sending:
         _say_left(batch.still_sending)
         exits.leave(stopped_by or exits.DEFECT)
@@ -106,6 +118,8 @@ class _Watch:
         self._progress = progress
         self._task = None if progress is None else progress.add_task("sending", total=total)
         self._said = 0
+        self._first: dict[str, int] = {}
+        self._same: dict[str, list[int]] = {}
 
     def asked(self, line: int) -> None:
         del line
@@ -115,10 +129,16 @@ class _Watch:
     def refused(self, line: int, code: str, problem: str) -> None:
         from counterfoil.cli.terminal import note, safe
 
+        said = f"{problem} ({code})"
+        if line and said in self._first:
+            self._same.setdefault(said, []).append(line)
+            self.asked(line)
+            return
+        self._first[said] = line
         self._said += 1
         if self._said > PROBLEMS_SAID_MAX:
             return
-        said = f"line {line}: {problem} ({code})" if line else f"{problem} ({code})"
+        said = f"line {line}: {said}" if line else said
         if self._progress is None:
             note(said)
         else:
@@ -129,6 +149,13 @@ class _Watch:
         if self._progress is not None and self._task is not None:
             word = "operation" if operations == 1 else "operations"
             self._progress.update(self._task, description=f"looking at {operations} {word}")
+
+    def close(self) -> None:
+        """Say which lines met what an earlier line was refused for."""
+        from counterfoil.cli.terminal import note
+
+        for said, lines in list(self._same.items())[:PROBLEMS_SAID_MAX]:
+            note(f"the same as line {self._first[said]}: {_ranges(lines)}")
 
     def stopping(self, calls: int) -> None:
         from counterfoil.cli.terminal import note
@@ -152,38 +179,52 @@ def _watching(file: IO[bytes]) -> Iterator[_Watch]:
         yield _Watch(progress, total)
 
 
-def _summarise(tally: Tally, store: Path, *, as_json: bool) -> None:
-    from counterfoil.cli.opening import DEFAULT_STORE
-    from counterfoil.cli.terminal import note, print_json
+def _ranges(lines: list[int]) -> str:
+    """Line numbers as people say them: `lines 3-5, 9`."""
+    spans: list[list[int]] = []
+    for number in sorted(lines):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    said = [str(first) if first == last else f"{first}-{last}" for first, last in spans[:RANGES_MAX]]
+    more = f" and {len(spans) - RANGES_MAX} more stretches" if len(spans) > RANGES_MAX else ""
+    return f"{'line' if len(lines) == 1 else 'lines'} {', '.join(said)}{more}"
 
-    if as_json:
-        print_json(tally.as_json())
-        return
-    _draw(tally)
-    said = len([p for p in tally.problems if p.line])
+
+def _summarise(tally: Tally, why: Reasons, to: Hints) -> None:
+    from counterfoil.cli.terminal import note
+
+    _draw(tally, why)
+    said = len({(p.code, p.problem) for p in tally.problems if p.line})
     if said > PROBLEMS_SAID_MAX:
-        note(f"{tally.refused_lines - PROBLEMS_SAID_MAX} more lines were refused; --json names them")
+        note(f"{said - PROBLEMS_SAID_MAX} more reasons for refusing lines; --json names them")
     if tally.stopped:
         note("stopped before the end of the file; run it again to go on: nothing is sent twice")
-    where = "" if store == Path(DEFAULT_STORE).absolute() else f" --store {shlex.quote(str(store))}"
     for operation in sorted(tally.unresolved)[:NAMED_MAX]:
-        note(f"unresolved: counterfoil show {operation}{where}")
+        note(f"unresolved: {to.read('show', operation)}")
+    more = len(tally.unresolved) - NAMED_MAX
+    if more > 0:
+        note(f"and {more} more")
+    note(f"next: {to.read('list', *(['--unresolved'] if tally.unresolved else []))}")
 
 
-def _draw(tally: Tally) -> None:
+def _draw(tally: Tally, why: Reasons) -> None:
     from rich.box import SIMPLE
     from rich.table import Table
 
+    from counterfoil.cli.marks import Legible
     from counterfoil.cli.terminal import console
 
-    table = Table("outcome", "operations", box=SIMPLE)
+    table = Table("outcome", "operations", "why", box=SIMPLE, padding=(0, 2, 0, 0))
     table.columns[1].justify = "right"
+    table.columns[2].overflow = "fold"
     for word, number in tally.counts().items():
         if number:
-            table.add_row(word, str(number))
+            table.add_row(word, str(number), "; ".join(why.get(word, ())))
     if tally.refused_lines:
-        table.add_row("refused lines", str(tally.refused_lines))
-    console().print(table)
+        table.add_row("refused lines", str(tally.refused_lines), "")
+    console().print(Legible(table))
 
 
 def _say_left(threads: int) -> None:

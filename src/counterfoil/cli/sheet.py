@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from counterfoil.cli import leaf, marks
+from counterfoil.cli.hint import Hints
 from counterfoil.cli.list import KEY_COLUMNS, next_step, read, why
 from counterfoil.cli.marks import AMBER, QUIET, STRONG, duration, figure, marked, moment, word
 from counterfoil.cli.steps import contract_at_hand, negative, steps
@@ -22,7 +23,7 @@ from counterfoil.domain.audit import audit
 from counterfoil.domain.event import EventKind, History, attempts_of, begun_of, destination_of, first_begun
 from counterfoil.domain.payload import frozen_payload
 from counterfoil.domain.schedule import REVIEW
-from counterfoil.domain.words import Discrepancy, Dispatch, Outcome
+from counterfoil.domain.words import Discrepancy, Dispatch, Lifecycle, Outcome
 from counterfoil.runtime.export import LATEST
 from counterfoil.runtime.export import read as read_json
 
@@ -49,10 +50,12 @@ class Sheet:
     Args:
         ledger: whose clock and workers it is read by.
         history: the operation with its events.
+        to: makes the commands that are printed.
         payload: with the payload and what replays return.
+        whole: with every basis that is blocked, and its rule.
     """
 
-    def __init__(self, ledger: Ledger, history: History, *, payload: bool) -> None:
+    def __init__(self, ledger: Ledger, history: History, to: Hints, *, payload: bool, whole: bool = False) -> None:
         self._history, self._payload = history, payload
         self._entry = read(ledger, history.operation)
         self._now = self._entry.now
@@ -61,6 +64,8 @@ class Sheet:
         self._contract = contract_at_hand(history)
         self._negative = negative(history)
         self._violations = audit(history)
+        found = steps(history, self._contract, to, outcome=self._entry.outcome, now=self._now, every=whole)
+        self._steps = sorted(found, key=lambda step: not step.allowed)
 
     def page(self, width: int) -> RenderableType:
         """Draw all of it.
@@ -81,6 +86,10 @@ class Sheet:
         parts: list[RenderableType] = [*self._slip(width), Text(""), *self._timeline(width)]
         for title, mark, detail in bands:
             parts += [Text(""), leaf.band(title, mark, list(detail), width)]
+        commands = [step.command for step in self._steps if step.allowed and step.command]
+        if commands:
+            parts += [Text(""), Text("To go on", style=STRONG)]
+            parts += [leaf.command(command, width) for command in commands]
         return Group(*parts)
 
     # -- what it is ----------------------------------------------------------------------------------------------------
@@ -107,6 +116,8 @@ class Sheet:
             ("lifecycle, derived", Text(self._entry.lifecycle.value)),
         ]
         yield leaf.columns(words, across=6 if width >= leaf.BANDS_COLUMNS else 3)
+        if self._entry.lifecycle is Lifecycle.MANUAL_REVIEW:
+            yield Text("manual_review: no automatic step is left, a person is next", style=QUIET)
         yield Text("")
         yield self._duty()
 
@@ -121,15 +132,16 @@ class Sheet:
             return f"{_SAID[outcome]} Another attempt may still land."
         return _SAID[outcome]
 
-    def _duty(self) -> Text:
+    def _duty(self) -> RenderableType:
         operation, entry = self._history.operation, self._entry
         owner = Text(clipped(operation.owner, KEY_COLUMNS)) if operation.owner else Text("nobody", style=AMBER)
         facts = [("owner", owner), ("age", Text(duration(entry.age)))]
         if operation.unresolved:
             facts.append(("exposure", Text(figure(entry.exposed))))
-        after = next_step(operation, self._now) or "nothing is owed"
+        turn = entry.lifecycle is Lifecycle.MANUAL_REVIEW
+        after = "a person" if turn else next_step(operation, self._now) or "nothing is owed"
         facts += [("why", Text(why(operation, entry.outcome))), ("next", Text(after))]
-        return Text("   ").join(Text.assemble((f"{name} ", QUIET), value) for name, value in facts)
+        return leaf.Flow([Text.assemble((f"{name} ", QUIET), value) for name, value in facts], gap=3)
 
     # -- what happened -------------------------------------------------------------------------------------------------
 
@@ -219,8 +231,7 @@ class Sheet:
         if self._negative and self._history.operation.unresolved:
             yield from leaf.conditions(self._negative, self._now)
         yield Text("")
-        found = steps(self._history, self._contract, outcome=self._entry.outcome, now=self._now)
-        yield from (leaf.step(step) for step in sorted(found, key=lambda step: not step.allowed))
+        yield from (leaf.step(step) for step in self._steps)
 
     def _seal(self) -> Text:
         if not self._violations:

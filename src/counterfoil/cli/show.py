@@ -68,4 +68,3 @@ def readable(ledger: Ledger, named: str) -> History:
     if not history.events:
         raise InvariantBroken(f"{history.operation.id} has no events")
     return history
-

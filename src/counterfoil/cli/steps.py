@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from counterfoil.cli.hint import WHO, Hints
 from counterfoil.domain import absence
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import Contract, digest
@@ -84,12 +85,16 @@ def negative(history: History) -> Negative | None:
     return None
 
 
-def steps(history: History, contract: Contract | None, *, outcome: Outcome, now: float) -> list[Step]:
+def steps(
+    history: History, contract: Contract | None, to: Hints, *, outcome: Outcome, now: float, every: bool = True
+) -> list[Step]:
     """Name every step with whether it may be taken now.
 
     Args:
         history: the operation with its events.
         contract: the one the receipt pins; None where it is not at hand.
+        to: makes the commands.
+        every: each basis that is blocked, with its rule; else one line for all of them.
         outcome: as it reads now.
         now: seconds since the epoch.
     """
@@ -97,16 +102,29 @@ def steps(history: History, contract: Contract | None, *, outcome: Outcome, now:
     attempts, _ = attempts_of(history.events)
     if not attempts or (operation.dispatch is Dispatch.NOT_STARTED and not operation.unresolved):
         return [_call_again(history)]
-    found = [] if _happened(outcome) and not operation.unresolved else [_look(history, contract)]
+    found = [] if _happened(outcome) and not operation.unresolved else [_look(history, contract, to)]
     if operation.unresolved:
         said = "kept as an operator's finding, beside what was observed"
-        command = f"counterfoil resolve {operation.id} --outcome ... --evidence NAME=VALUE"
+        words = ("resolve", operation.id, f"--outcome OUTCOME --evidence NAME=VALUE {WHO}")
+        # The finding is judged by the contract the receipt pins; where that is not at hand the actions bring it.
+        command = to.act(*words) if contract is None else to.read(*words)
         found.append(Step(name="resolve with evidence", allowed=True, because=said, command=command))
     if contract is None:
         said = "the contract the receipt pins is not at hand here; the command judges it"
         found.append(Step(name="send again", allowed=False, because=said))
         return found
-    return found + _gathered(list(_again(history, contract, attempts, now)))
+    again = list(_again(history, contract, to, attempts, now))
+    return found + (_gathered(again) if every else _shortened(again))
+
+
+def _shortened(found: list[Step]) -> list[Step]:
+    """What is blocked on one line, and what may be done in full."""
+    kept = [step for step in _gathered(found) if step.allowed]
+    blocked = [step for step in found if not step.allowed]
+    if blocked:
+        which = "on any basis" if not kept else f"on {len(blocked)} other bases"
+        kept.append(Step(name=f"send again, {which}", allowed=False, because="show --all names the rule for each"))
+    return kept
 
 
 def _gathered(found: list[Step]) -> list[Step]:
@@ -134,9 +152,9 @@ def _call_again(history: History) -> Step:
     return Step(name="call again", allowed=True, because="nothing left, so the same call may dispatch it")
 
 
-def _look(history: History, contract: Contract | None) -> Step:
+def _look(history: History, contract: Contract | None, to: Hints) -> Step:
     operation = history.operation
-    command = f"counterfoil reconcile {operation.id}"
+    command = to.act("reconcile", operation.id)
     against = _against_look(history, contract)
     if against:
         return Step(name="look", allowed=False, because=against)
@@ -156,7 +174,9 @@ def _against_look(history: History, contract: Contract | None) -> str:
     return ""
 
 
-def _again(history: History, contract: Contract, attempts: tuple[Attempt, ...], now: float) -> Iterator[Step]:
+def _again(
+    history: History, contract: Contract, to: Hints, attempts: tuple[Attempt, ...], now: float
+) -> Iterator[Step]:
     _, discrepancy = attempts_of(history.events)
     situation = Situation(
         contract=contract, attempts=attempts, discrepancy=discrepancy, now=now,
@@ -168,5 +188,5 @@ def _again(history: History, contract: Contract, attempts: tuple[Attempt, ...], 
         if basis is Basis.OPERATOR_OVERRIDE and decision.allowed:
             yield Step(name=name, allowed=False, because="no override is decided")
         else:
-            command = f"counterfoil attempt {history.operation.id} --basis {basis.value}"
+            command = to.act("attempt", history.operation.id, f"--basis {basis.value} {WHO}")
             yield Step(name=name, allowed=decision.allowed, because=because, command=command)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.console import Console
 
-PIPE_COLUMNS = 200
-"""How wide a table may be where no terminal says: wide enough that nothing a script greps for is wrapped."""
+PIPE_COLUMNS = 120
+"""How wide a page may be where no terminal says: what people read side by side; scripts take the JSON."""
 
 
 def safe(text: object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import groupby
 
 import msgspec
 from rich.text import Text
@@ -143,7 +144,9 @@ class _Row:
 
     def text(self) -> Text:
         """The line, with its name in the gutter."""
-        line = Text.assemble((self._name.ljust(GUTTER), QUIET), *self._cells)
+        runs = groupby(self._cells, key=lambda cell: cell[1])
+        said = (("".join(char for char, _ in run), style) for style, run in runs)
+        line = Text.assemble((self._name.ljust(GUTTER), QUIET), *said)
         line.rstrip()
         line.no_wrap = True
         return line

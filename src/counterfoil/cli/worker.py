@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from counterfoil.cli import exits, parser
 
 if TYPE_CHECKING:
+    from counterfoil.domain.operation import Operation
     from counterfoil.runtime.ledger import Ledger
     from counterfoil.runtime.receipt import Receipt
 
@@ -35,6 +36,8 @@ def run(asked: argparse.Namespace) -> int:
         sweeps = Sweeps(ledger, as_json=asked.json)
         if asked.once:
             sweeps.sweep()
+            if not sweeps.printed and not asked.json:
+                print(_idle(ledger.store.unresolved()), flush=True)
             codes = sweeps.codes | ({exits.UNSETTLED} if ledger.store.unresolved() else set())
             return exits.most_urgent(codes)
         _announce(ledger, as_json=asked.json)
@@ -42,6 +45,18 @@ def run(asked: argparse.Namespace) -> int:
         while not stop.wait(asked.interval if sweeps.swept else 0.0):
             sweeps.sweep()
     return exits.DONE
+
+
+def _idle(unresolved: list[Operation]) -> str:
+    """What a sweep without a step leaves to others, or to later."""
+    from counterfoil.domain.schedule import REVIEW
+
+    persons = sum(operation.step == REVIEW for operation in unresolved)
+    waiting = len(unresolved) - persons
+    said = [f"{persons} {'operation needs' if persons == 1 else 'operations need'} a person"] if persons else []
+    if waiting:
+        said.append(f"{waiting} {'has its' if waiting == 1 else 'have their'} next step later or in other hands")
+    return f"nothing is due; {', '.join(said) or 'nothing is unresolved'}"
 
 
 def _announce(ledger: Ledger, *, as_json: bool) -> None:
@@ -67,7 +82,7 @@ class Sweeps:
         self._worker = Worker(ledger, self._stepped)
         self._before: dict[str, int] = {}
         self._said: dict[str, str] = {}
-        self.swept = 0
+        self.swept = self.printed = 0
         self.codes: set[int] = set()
 
     def sweep(self) -> None:
@@ -91,6 +106,7 @@ class Sweeps:
             self._failed(operation, what)
         elif what.operation.seq != self._before.get(operation):
             self._said.pop(operation, None)
+            self.printed += 1
             if self._as_json:
                 print_json(receipts.as_json(what))
             else:
@@ -106,6 +122,7 @@ class Sweeps:
         if self._said.get(operation) == str(error):
             return
         self._said[operation] = str(error)
+        self.printed += 1
         if self._as_json:
             print_json(receipts.error_as_json(operation, error))
         else:

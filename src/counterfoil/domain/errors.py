@@ -22,8 +22,8 @@
     │   └── InvariantBroken     CF-299  the store says what cannot be; nothing more is done
     ├── Unavailable             nothing was decided; ask again
     │   ├── StoreBusy           CF-301  the store did not answer in time
-    │   ├── StoreFull           CF-302  the store could not be written
-    │   └── NotRecorded         CF-303  sent, answered, and the answer could not be stored
+    │   └── StoreFull           CF-302  the store could not be written
+    ├── NotRecorded             CF-303  sent, answered, and the answer could not be stored: unknown
     └── NotSettled              raised only by `receipt.expect()`
         ├── OutcomeUnknown      CF-401  the effect may have happened
         ├── Rejected            CF-402  the effect did not take place (a guarded function may raise it)
@@ -222,13 +222,14 @@ class StoreFull(Unavailable):
     code = "CF-302"
 
 
-class NotRecorded(Unavailable):
+class NotRecorded(CounterfoilError):
     """Sent and answered, but the answer could not be stored: it reads as unknown until it is recovered.
 
     `spooled` says whether the answer waits in the spool beside the store.
     """
 
     code = "CF-303"
+    exit_code = 1
 
     def __init__(self, operation: str, *, spooled: bool) -> None:
         where = "it waits in the spool beside the store" if spooled else "it could not be spooled either"

@@ -82,7 +82,7 @@ class ClaimForm:
                 f'"{intent.fingerprint}"',
                 f'"{intent.effect}"',
                 f'"{payload_digest}"',
-            )  # fmt: skip
+            )
         ).encode()
 
 

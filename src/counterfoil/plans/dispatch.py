@@ -33,6 +33,8 @@ from counterfoil.plans.claims import begun_for, first_claim
 from counterfoil.plans.effects import Ended, Find, Flight, Plan, Redraw, Send, Validate
 from counterfoil.ports.provider import SendOrder
 
+_LOST = ("its result has no canonical form of at most 64 KiB, so nobody gets it, now or later",)
+
 DRAWS_MAX = 8
 """Row numbers drawn anew for one claim: two processes meet once in 256 within a millisecond, eight times never."""
 
@@ -143,6 +145,7 @@ def send(
     after = yield from observing.record(holder, said, action.contract, jitter=draw.jitter)
     return Ended(
         operation=after, standing=Standing.NEW, result=evidence.result, evidence_rule=evidence.rule,
+        because=_LOST if "result" in evidence.facts else (),
         error=flight.error,
     )  # fmt: skip
 

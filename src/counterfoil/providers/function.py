@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import re
+import types
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from counterfoil.domain import canonical
 from counterfoil.domain.answer import Answer, Refused, Replied, Returned, Silent
 from counterfoil.domain.binding import Binder
 from counterfoil.domain.canonical import NotCanonical
-from counterfoil.domain.errors import NotSent, Rejected
+from counterfoil.domain.errors import NotSent, NotSettled, Rejected
 from counterfoil.ports.provider import Flight, LookOrder, SendOrder
 
 _provider_key: contextvars.ContextVar[str] = contextvars.ContextVar("counterfoil_provider_key")
@@ -75,7 +76,8 @@ class FunctionProvider:
         token = _provider_key.set(order.provider_key)
         flight.may_have_left = True
         try:
-            return _returned(self._function(*args, **kwargs))
+            value = self._function(*args, **kwargs)
+            return _returned(value) if type(value) not in _PROMISES else _promised(value, flight)
         except Exception as error:  # noqa: BLE001 - silence becomes unknown, and nothing else
             return _raised(error, flight)
         finally:
@@ -91,7 +93,8 @@ class FunctionProvider:
         flight.may_have_left = True
         try:
             made: Awaitable[Any] = self._function(*args, **kwargs)
-            return _returned(await made)
+            value = await made
+            return _returned(value) if type(value) not in _PROMISES else _promised(value, flight)
         except Exception as error:  # noqa: BLE001 - silence becomes unknown, and nothing else
             return _raised(error, flight)
         finally:
@@ -131,6 +134,18 @@ class FunctionProvider:
             return None
 
 
+_PROMISES = frozenset({types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType})
+
+
+def _promised(value: Any, flight: Flight) -> Silent:
+    """A body that has not run yet came back: nobody will run it, and what ran before it is not known."""
+    if not isinstance(value, types.AsyncGeneratorType):
+        value.close()
+    if hasattr(flight, "error"):
+        flight.error = TypeError("the guarded callable returned what has not run yet: guard an `async def` itself")
+    return Silent(may_have_left=True, reason="returned_unrun")
+
+
 def _returned(value: Any) -> Returned:
     """The value as a replay will return it: first call and replay have the same type."""
     if type(value) in _JSON_SCALARS:
@@ -145,13 +160,20 @@ def _returned(value: Any) -> Returned:
 
 
 def _raised(error: Exception, flight: Flight) -> Answer:
-    if isinstance(error, Rejected):
-        return Refused(reason=error.reason)
-    if isinstance(error, NotSent):
+    # One that carries a receipt was raised by another call's `expect()`: it says nothing of this function.
+    own = isinstance(error, NotSettled) and error.receipt is None
+    if own and isinstance(error, Rejected):
+        return Refused(reason=_text(error.reason))
+    if own and isinstance(error, NotSent):
         return Silent(may_have_left=False, reason="not_sent")
     if hasattr(flight, "error"):
         flight.error = error
     return Silent(may_have_left=True, reason=f"raised_{_word(error)}")
+
+
+def _text(reason: object) -> str:
+    """A reason that can be stored whatever it was made of."""
+    return str(reason).encode("utf-8", "backslashreplace").decode()
 
 
 def _word(error: BaseException) -> str:

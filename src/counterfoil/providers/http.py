@@ -67,7 +67,7 @@ class HttpProvider:
             wire.WireRequest(
                 method="GET", url=self._base_url, proxy=self._proxy, proxy_headers=self._proxy_headers,
                 verify=self._verify,
-            )  # fmt: skip
+            )
         )
         if problem:
             raise BadValue("transport", "as declared", wanted=problem)
@@ -168,8 +168,8 @@ class HttpProvider:
             proxy=self._proxy,
             proxy_headers=self._proxy_headers,
             verify=self._verify,
-            # A server may echo the token without its scheme.
-            secrets=tuple({part for _, value in secret for part in (value, value.rpartition(" ")[2])}),
+            # A server may echo the token without its scheme, or one field of it.
+            secrets=tuple({part for _, value in secret for part in (value, *_FIELDS.split(value)) if part}),
         )
 
     def _missing(self, pointer: str) -> SecretMissing:
@@ -217,6 +217,8 @@ def _unsendable(request: wire.WireRequest) -> str:
     return ""
 
 
+_FIELDS = re.compile(r'[\s=:,;"]+')
+"""What stands between the parts of a credential."""
 _OTHER_ACCOUNT = "opens another account than the intent's"
 
 

@@ -16,7 +16,7 @@ from counterfoil.domain.contract import Contract, digest
 from counterfoil.domain.errors import BadValue, CounterfoilError, NotDeclared
 from counterfoil.domain.intent import Occurrence, Siblings
 from counterfoil.runtime.receipt import Receipt, refused_for_model
-from counterfoil.runtime.registered import Registered, code_digest
+from counterfoil.runtime.registered import Registered, checked_text, code_digest
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
@@ -73,7 +73,28 @@ def declared(given: Mapping[str, Any], action: str) -> Declared:
     if unknown:
         known = ", ".join(Declared.__struct_fields__)
         raise BadValue("declaration", unknown[0], wanted=f"{action!r} may declare: {known}")
+    for name, value in given.items():
+        _fits(name, value)
     return Declared(**{name: _pointers(name, value) if name in _POINTERS else value for name, value in given.items()})
+
+
+_TEXTS = frozenset({
+    *("name", "effect", "account", "destination", "tenant", "owner", "authoriser", "consequence", "siblings"),
+    *("floats", "control", "longest_delivery_by", "longest_delivery_why"),
+})  # fmt: skip
+_CALLABLES = frozenset({"check", "value", "look"})
+
+
+def _fits(name: str, value: Any) -> None:
+    """Refuse a declaration of the wrong type where it is made, not at the first call."""
+    if name in _TEXTS:
+        checked_text(name, value, empty=name != "account")
+    elif name in _CALLABLES and value is not None and not callable(value):
+        raise BadValue(name, value, wanted="a callable")
+    elif name == "key" and not (value is None or callable(value) or isinstance(value, str | int)):
+        raise BadValue(name, value, wanted="a callable of the payload's fields, or text")
+    elif name == "longest_delivery" and value is not None and type(value) not in (int, float):
+        raise BadValue(name, value, wanted="seconds, as a number")
 
 
 _POINTERS = frozenset({"effect_by", "material", "immaterial", "result"})
@@ -265,7 +286,7 @@ class Tool:
         return receipt.for_model()
 
     def _misfit(self, arguments: dict[str, Any]) -> Exception | None:
-        """A model's wrong arguments are its own to correct; a declaration that does not fit stays a developer's error."""
+        """Wrong arguments are the model's to correct; a declaration that does not fit stays a developer's error."""
         try:
             self._guarded.registered.bound(arguments)
         except CounterfoilError:
@@ -285,6 +306,8 @@ def guard_function(ledger: Ledger, function: Callable[..., Any], **given: Any) -
     said = declared(given, name)
     contract = contract_of(said.contract, "function.plain")
     action = action_of(said, name, contract=contract, tenant=ledger.tenant, code=code_digest(function))
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise BadValue("function", name, wanted="is a generator: calling it would run nothing; guard a plain function")
     binder = Binder(inspect.signature(function))
     provider = FunctionProvider(function, binder, said.look)
     if said.key is None and said.occurrence is None and action.siblings is Siblings.INDEPENDENT:
@@ -292,11 +315,17 @@ def guard_function(ledger: Ledger, function: Callable[..., Any], **given: Any) -
     registered = Registered(
         action, provider, key=said.key, check=said.check, value=said.value, fingerprint_key=ledger.fingerprint_key
     )
-    registered.awaited = inspect.iscoroutinefunction(inspect.unwrap(function))
+    registered.awaited = _is_awaited(inspect, function)
     registered.takes_arguments = True
     registered.binder = binder
     ledger.register(registered)
     return GuardedFunction(ledger, registered, function, binder)
+
+
+def _is_awaited(inspect: Any, function: Any) -> bool:
+    """An `async def`, wrapped or not, or an object whose call is one."""
+    bare = inspect.unwrap(function)
+    return bool(inspect.iscoroutinefunction(bare) or inspect.iscoroutinefunction(type(bare).__call__))
 
 
 # -- HTTP --------------------------------------------------------------------------------------------------------------

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeAlias, Typ
 import msgspec
 
 from counterfoil.domain.action import Asked, Draw, Order
-from counterfoil.domain.errors import BadValue, NoBasis, NoSuchOperation, UnknownAction
+from counterfoil.domain.canonical import NotCanonical
+from counterfoil.domain.errors import BadValue, NoBasis, NoSuchOperation, PayloadRefused, UnknownAction
 from counterfoil.domain.event import History, attempts_of
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.payload import SALT_BYTES
 from counterfoil.domain.result import kept_result
 from counterfoil.domain.words import Basis, Dispatch, Outcome, Standing
 from counterfoil.plans import dispatch as dispatching
@@ -316,12 +318,15 @@ class Ledger:
         found = finding_of(history, outcome, evidence=evidence, by=by, reason=reason, how=how, attempt=attempt)
         contract = self._executor.registered(history.operation.action).action.contract
 
-        def plan(draw: Draw) -> Plan[Ended]:
-            after = yield from observing.append(operation, found, contract, salt=draw.salts[:16], jitter=0.0)
-            return Ended(operation=after, standing=Standing.EXISTING)
+        def plan(draw: Draw) -> Plan[Operation]:
+            salt = draw.salts[:SALT_BYTES]
+            return (yield from observing.append(operation, found, contract, salt=salt, jitter=0.0))
 
-        ended = self._carry(plan)
-        return self._receipt(msgspec.structs.replace(_read(self.store.load(operation)), standing=ended.standing))
+        try:
+            self._carry(plan)
+        except NotCanonical as error:  # nothing of it was recorded
+            raise PayloadRefused(error.pointer.removeprefix("/facts"), error.problem) from None
+        return self._receipt(_read(self.store.load(operation)))
 
     def on_close(self, *steps: Callable[[], Any]) -> None:
         """Do these, in order, before the file is closed."""

@@ -14,7 +14,16 @@ from counterfoil.domain.errors import (
     Rejected,
     Unavailable,
 )
-from counterfoil.domain.lifecycle import ASK_OPERATOR, CALL_AGAIN, GET_OUTCOME, WAIT, lifecycle, outcome_now, permitted
+from counterfoil.domain.lifecycle import (
+    ASK_OPERATOR,
+    CALL_AGAIN,
+    GET_OUTCOME,
+    USE_RESULT,
+    WAIT,
+    lifecycle,
+    outcome_now,
+    permitted,
+)
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Lifecycle, Outcome, Permission, Standing
 from counterfoil.plans.effects import Ended
@@ -112,7 +121,8 @@ class Receipt:
     @property
     def permitted(self) -> tuple[str, ...]:
         """The steps an agent may take next."""
-        return permitted(self.operation, self.outcome)
+        steps = permitted(self.operation, self.outcome)
+        return steps if self.result is not None else tuple(step for step in steps if step != USE_RESULT)
 
     def expect(self) -> Any:
         """Return the result of an effect that took place.

@@ -20,6 +20,11 @@ from counterfoil.ports.provider import Provider, SendOrder
 KEY_CHARS_MAX = 255
 """Longer keys are documents: name the occurrence instead."""
 
+TEXT_CHARS_MAX = 2_000
+"""A name, a reason or a URL; more is a document."""
+MENTIONED_BYTES_MAX = 4_096
+"""What a model or a framework may call a call."""
+
 _KEY_SHAPE = "op_" + 26 * "0"
 """A provider key of the real length, to render a request with before its own is drawn."""
 
@@ -116,6 +121,8 @@ class Registered:
             effect=self._effect_of((print_,)) if self._by_print else self._effect(frozen, print_, named),
         )  # fmt: skip
         value = 1.0 if self._value is None else self._value_of(payload)
+        if mentioned:
+            _check_mentioned(mentioned)
         form = self._forms.get(actor)
         if form is None:
             form = self._forms[actor] = ClaimForm(Order(intent=intent, action=action))
@@ -200,6 +207,28 @@ class Registered:
         if type(found) not in (int, float) or not 0 <= found < float("inf"):
             raise BadValue("value", found, wanted="the value at risk is a finite number that is not negative")
         return float(found)
+
+
+def _check_mentioned(mentioned: object) -> None:
+    try:
+        fits = isinstance(mentioned, dict) and len(canonical.canonical(mentioned)) <= MENTIONED_BYTES_MAX
+    except NotCanonical as error:
+        raise PayloadRefused("/mentioned" + error.pointer, error.problem) from None
+    if not fits:
+        raise BadValue("mentioned", "", wanted=f"names and texts of at most {MENTIONED_BYTES_MAX} bytes together")
+
+
+def checked_text(name: str, value: object, *, empty: bool = False) -> str:
+    """Refuse what could not be stored, compared or shown as a name.
+
+    Raises:
+        BadValue: it is no text, is empty where it must say something, or holds characters that do not print.
+    """
+    if not isinstance(value, str) or not (value or empty) or len(value) > TEXT_CHARS_MAX:
+        raise BadValue(name, value, wanted=f"text of {0 if empty else 1} to {TEXT_CHARS_MAX} characters")
+    if not value.isprintable():
+        raise BadValue(name, value, wanted="text that prints: no control characters, no lone surrogates")
+    return value
 
 
 def _checked_key(named: object) -> str:

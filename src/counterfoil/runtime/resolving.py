@@ -34,7 +34,8 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
     attempts, _ = attempts_of(history.events)
     if outcome not in _FINDINGS:
         raise BadValue("outcome", outcome, wanted=f"a finding is one of {', '.join(sorted(_FINDINGS))}")
-    if not evidence:
+    blank = [name for name, value in evidence.items() if not str(name).strip() or value is None or value == ""]
+    if not evidence or blank:
         raise BadValue("evidence", evidence, wanted="name at least one field that was seen, e.g. refund_id=re_123")
     if not by:
         raise BadValue("by", by, wanted="a finding has a name to it")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import time
 from pathlib import Path
 
 from counterfoil.domain.errors import StoreBusy, StoreFull, StoreTooNew, StoreUnsafe
@@ -20,6 +21,8 @@ MIGRATIONS = ("0001_receipts.sql",)
 """Numbered, in order; the file's `user_version` says how many it has had."""
 BUSY_TIMEOUT_SECONDS = 10.0
 """How long a command waits for another process's transaction before it answers `StoreBusy`."""
+SWITCH_PAUSE_SECONDS = 0.005
+"""Between two tries to switch a new file to its log: about what the switch takes."""
 WAL_AUTOCHECKPOINT_PAGES = 2_000
 """8 MiB: checkpoints stay rare beside commits; a longer log makes every read of a hot page probe more frames."""
 PAGE_BYTES_MIN = 512
@@ -142,7 +145,7 @@ def _settings(db: sqlite3.Connection, path: Path, *, writes: bool) -> None:
         raise StoreUnsafe(str(path), "is another program's database")
     # synchronous=NORMAL loses acknowledged commits on power loss (SQLite, "PRAGMA synchronous"): asserted, not hoped.
     # Without fullfsync macOS leaves what was synced in the drive's cache; elsewhere it says nothing.
-    mode = db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    mode = _logged_ahead(db)
     if mode != "wal":
         raise StoreUnsafe(str(path), f"refuses a write-ahead log (answers {mode!r})")
     for pragma in ("synchronous = FULL", "fullfsync = ON", "foreign_keys = ON"):
@@ -154,6 +157,22 @@ def _settings(db: sqlite3.Connection, path: Path, *, writes: bool) -> None:
     _refuse_truncated(db, path)
     if not writes:
         db.execute("PRAGMA query_only = ON")
+
+
+def _logged_ahead(db: sqlite3.Connection) -> str:
+    """Switch to a write-ahead log; return the mode the file is in.
+
+    While another process switches the same new file SQLite answers BUSY at once, whatever the time-out: it would
+    be a deadlock for it to wait with its lock held. So the wait is made here.
+    """
+    until = time.monotonic() + BUSY_TIMEOUT_SECONDS
+    while True:
+        try:
+            return str(db.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > until:
+                raise
+            time.sleep(SWITCH_PAUSE_SECONDS)
 
 
 def _foreign(db: sqlite3.Connection) -> bool:

@@ -19,9 +19,6 @@ from counterfoil.store import opening, rows, transaction
 from counterfoil.store.commit import GroupCommit, Job
 from counterfoil.store.forking import FORKS
 
-STANDS_SECONDS = 0.02
-"""How often the file's name is checked to lead to this file: a check per commit would cost more than it shows."""
-
 
 class SqliteStore:
     """A receipts file of this process.
@@ -35,13 +32,13 @@ class SqliteStore:
         self.path = opening.located(path)
         self._clock = clock
         self._seen = 0.0
+        self._seen_at = time.monotonic()
         self._pid = os.getpid()
         self._reading = threading.Lock()
         self._db: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._inode = 0
         self._log, self._log_inode = self.path.with_name(f"{self.path.name}-wal"), 0
-        self._stood_at = 0.0
         self._commit: GroupCommit[Command, Reply] = GroupCommit(self._write_batch)
         self.write: Callable[[Command], Reply] = self._commit.submit
         """Make one command durable and answer it; see `ports.store.Store`."""
@@ -67,14 +64,17 @@ class SqliteStore:
 
     def now(self) -> float:
         """The store's clock: a step backwards shortens no deadline and revives no approval."""
-        self._seen = now = max(self._seen, self._clock())
+        now, elapsed = self._clock(), time.monotonic()
+        if now < self._seen:  # stepped back: time goes on from where it was
+            now = self._seen + elapsed - self._seen_at
+        self._seen, self._seen_at = now, elapsed
         return now
 
     def _write_batch(self, jobs: list[Job[Command, Reply]]) -> None:
         try:
             db = self._db
-            if db is None or os.getpid() != self._pid or time.monotonic() - self._stood_at > STANDS_SECONDS:
-                db = self._connection()
+            if db is None or type(jobs[0].command) is not Settle or os.getpid() != self._pid:
+                db = self._connection()  # what is answered already is recorded where its claim stands
             # The write lock first: a read-then-write transaction could never be promoted (SQLITE_BUSY_SNAPSHOT).
             db.execute("BEGIN IMMEDIATE")
         except Exception as error:  # noqa: BLE001 - whatever keeps the file from being used is every job's answer
@@ -87,7 +87,7 @@ class SqliteStore:
             self._was_left_open()
             raise
         try:
-            self._seen = now = max(self._seen, self._clock())
+            now = self.now()
             if len(jobs) == 1:  # written out: a lone caller's is the path that is measured
                 job = jobs[0]
                 reply = _RUNS[type(job.command)](db, job.command, now)
@@ -237,11 +237,8 @@ class SqliteStore:
             self._inode = self._inode or self.path.stat().st_ino
             self._log_inode = 0
             return self._db
-        now = time.monotonic()
-        if now - self._stood_at > STANDS_SECONDS:
-            self._same_file()
-            self._same_log()
-            self._stood_at = now
+        self._same_file()
+        self._same_log()
         return self._db
 
     def _same_file(self) -> None:

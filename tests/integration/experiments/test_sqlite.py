@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import sqlite3
@@ -17,6 +18,7 @@ from tests.integration.store.commands import claim
 from counterfoil.store.sqlite import SqliteStore
 
 ROOT = Path(__file__).parents[3]
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python 3.12: of threads and forks
 
 FORK_WITH_AN_OPEN_CONNECTION = """
 import os, sys
@@ -195,8 +197,6 @@ def test_an_empty_database_throws_its_log_away(path):
 
 def test_a_posix_lock_is_not_inherited_by_a_fork(path):
     """A child does not hold what its parent locked: the kernel lets nobody but the parent keep it."""
-    import fcntl
-
     with path.open("w") as file:
         fcntl.lockf(file, fcntl.LOCK_EX)
         pid = os.fork()

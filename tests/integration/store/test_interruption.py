@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import inspect
 import itertools
 import sys
 import threading
@@ -15,6 +16,7 @@ from tests.integration.store.commands import claim, evidence, faults, note, obse
 from counterfoil.domain.command import Claimed
 from counterfoil.store import commit
 from counterfoil.store.commit import Job
+from counterfoil.store.sqlite import SqliteStore
 
 STORE = str(Path(commit.__file__).parent)
 
@@ -64,9 +66,9 @@ class Interruption:
             raise KeyboardInterrupt
 
 
-@pytest.fixture
-def impatient(monkeypatch):
-    """Followers look for themselves at once."""
+@pytest.fixture(autouse=True)
+def always_the_same_way(monkeypatch):
+    """No step depends on the clock, so that counting reaches each: nobody sleeps, the file is always looked at."""
     monkeypatch.setattr(commit, "PATIENCE_SECONDS", 0.0)
 
 
@@ -116,7 +118,7 @@ def shortfalls(store, jobs, interrupted):
 
 
 @pytest.mark.slow
-def test_an_interruption_at_any_instruction_leaves_the_store_whole(open_sqlite, impatient):
+def test_an_interruption_at_any_instruction_leaves_the_store_whole(open_sqlite):
     """One after another, each instruction of a leader's way: whoever writes next finds everything decided."""
     store = open_sqlite()
     broken, raised, points = [], 0, itertools.count(1)
@@ -192,3 +194,19 @@ def test_what_two_interruptions_left_open_is_closed_by_the_next(open_sqlite):
         use()
         assert not store._db.in_transaction
     assert len(store.load(first.id).events) == 2
+
+
+def test_an_interrupted_batch_holds_no_lock(open_sqlite):
+    """Wherever in the writing it came, nothing stays open: another process may write before anybody here does again."""
+    store, seen = open_sqlite(), set()
+    for at in itertools.count(1):
+        with Interruption(at) as interruption, contextlib.suppress(KeyboardInterrupt):
+            store._write_batch([Job(claim())])
+        assert not store._db.in_transaction, interruption.where
+        seen.add(interruption.where)
+        if not interruption.where:
+            break
+    source, first = inspect.getsourcelines(SqliteStore._write_batch)
+    for statement in ("BEGIN IMMEDIATE", "COMMIT"):
+        line = next(i for i, text in enumerate(source) if f'execute("{statement}")' in text)
+        assert f"_write_batch:{first + line}" in seen

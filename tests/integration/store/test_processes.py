@@ -21,7 +21,7 @@ from tests.integration.store.commands import claim, faults, note
 
 from counterfoil.domain.command import Claimed
 from counterfoil.domain.errors import StoreFull, StoreUnsafe
-from counterfoil.store import opening, sqlite
+from counterfoil.store import opening
 from counterfoil.store.sqlite import SqliteStore
 
 ROOT = Path(__file__).parents[3]
@@ -168,12 +168,6 @@ def test_whatever_was_acknowledged_survives_a_kill(path, threads):
 # -- the file while it is open -----------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def watchful(monkeypatch):
-    """The file's name is looked at before every commit."""
-    monkeypatch.setattr(sqlite, "STANDS_SECONDS", -1.0)
-
-
 def removed(path):
     """Somebody clears up."""
     path.unlink()
@@ -202,7 +196,7 @@ def forked():
 @pytest.mark.parametrize("fork", [False, True], ids=["", "fork"])
 @pytest.mark.parametrize("change", [removed, replaced, renamed])
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_nothing_is_claimed_in_a_file_that_is_not_there_any_more(path, watchful, change, fork):
+def test_nothing_is_claimed_in_a_file_that_is_not_there_any_more(path, change, fork):
     """Removed, replaced or renamed while it was open, also when connections were opened again meanwhile."""
     store = SqliteStore(path)
     first = claim()
@@ -219,7 +213,7 @@ def test_nothing_is_claimed_in_a_file_that_is_not_there_any_more(path, watchful,
         assert len(whole(path)) == 1
 
 
-def test_nothing_is_claimed_in_a_log_that_others_cannot_read(path, watchful):
+def test_nothing_is_claimed_in_a_log_that_others_cannot_read(path):
     """This process copied the file, another closed it: the log in use is gone, and that is noticed."""
     store = SqliteStore(path)
     first = claim()
@@ -234,13 +228,11 @@ def test_nothing_is_claimed_in_a_log_that_others_cannot_read(path, watchful):
     assert set(whole(path)) == {first.id}
 
 
-def test_how_often_the_files_name_is_looked_at_is_limited(path):
-    """A claim within that many seconds of the last look may still go to a file that has just been removed."""
-    assert sqlite.STANDS_SECONDS <= 0.05
+def test_the_files_name_is_looked_at_before_every_claim(path):
+    """A claim right after the last one does not go to a file that has just been removed."""
     with contextlib.closing(SqliteStore(path)) as store:
         store.write(claim())
         path.unlink()
-        store._stood_at -= sqlite.STANDS_SECONDS
         with pytest.raises(StoreUnsafe, match="removed or replaced"):
             store.write(claim())
 

@@ -1,0 +1,147 @@
+"""Kinds of misuse that once led to a second effect or a false word, each by its shortest way."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import counterfoil
+from counterfoil.domain.errors import BadValue, NotRecorded, PayloadRefused, StoreUnsafe, Unavailable
+
+SAID = {"owner": "o", "authoriser": "x", "account": "acc"}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with counterfoil.open(tmp_path / "receipts.db", actor="agent:a") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("inner", [counterfoil.NotSent("breaker open"), counterfoil.Rejected("no funds")])
+def test_an_inner_receipt_says_nothing_of_the_outer_call(ledger, inner):
+    """What another call's `expect()` raises inside a guarded function leaves the outer effect unknown, sent once."""
+    sent = []
+
+    def charge(order):
+        raise inner
+
+    guarded = ledger.action(charge, key=lambda order: order, **SAID)
+
+    def notify(order):
+        sent.append(order)
+        guarded(order).expect()
+
+    outer = ledger.action(notify, key=lambda order: order, **SAID)
+    assert [outer("o-1").outcome for _ in range(3)] == ["unknown"] * 3
+    assert sent == ["o-1"]
+
+
+def test_a_callable_whose_call_is_async_is_awaited(ledger):
+    """An object with an `async def __call__` runs its body; nothing succeeds that has not run."""
+    sent = []
+
+    class Post:
+        async def __call__(self, text):
+            sent.append(text)
+
+    post = ledger.action(Post(), name="post", key=lambda text: text, **SAID)
+    assert asyncio.run(post("hello")).outcome == "succeeded"
+    assert sent == ["hello"]
+
+
+def test_a_body_that_has_not_run_did_not_succeed(ledger):
+    """A plain callable that hands out a coroutine is unknown, with the mistake named; a generator is refused at once."""
+
+    async def later(text):
+        return text
+
+    post = ledger.action(lambda text: later(text), name="post", key=lambda text: text, **SAID)
+    receipt = post("hello")
+    assert receipt.outcome == "unknown"
+    assert "async def" in str(receipt.error)
+
+    def stream(text):
+        yield text
+
+    with pytest.raises(BadValue, match="generator"):
+        ledger.action(stream, key=lambda text: text, **SAID)
+
+
+@pytest.mark.parametrize("name", ["tenant", "actor"])
+@pytest.mark.parametrize("value", [5, "\ud800", "a\nb", None])
+def test_a_name_that_could_not_be_read_back_is_refused_at_the_door(tmp_path, name, value):
+    """Whose receipts these are is text that prints, or the file is not opened."""
+    with pytest.raises(BadValue, match=name):
+        counterfoil.open(tmp_path / "receipts.db", **{name: value})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"owner": 5}, {"destination": 5}, {"effect": 5}, {"account": ""}, {"name": "\ud800"}, {"value": -1}, {"check": 1},
+     {"key": 1.5}, {"longest_delivery": "5"}],
+    ids=str,
+)  # fmt: skip
+def test_a_declaration_of_the_wrong_type_is_refused_where_it_is_made(ledger, said):
+    """Nothing of an action that could not be stored or called is found out at its first call."""
+
+    def post(text):
+        return text
+
+    with pytest.raises(BadValue):
+        ledger.action(post, **{"key": lambda text: text, **SAID, **said})
+
+
+def test_a_call_id_that_cannot_be_stored_is_refused_before_the_claim(ledger):
+    """What a model calls its call is text of a bounded size; nothing is sent for another."""
+    sent = []
+
+    def post(text):
+        sent.append(text)
+
+    guarded = ledger.action(post, key=lambda text: text, **SAID)
+    with pytest.raises(PayloadRefused, match="/mentioned"):
+        guarded.with_key("k", call_id="\ud800")("x")
+    with pytest.raises(BadValue, match="mentioned"):
+        guarded.with_key("k", call_id="x" * 10_000)("x")
+    assert sent == []
+
+
+def test_an_answer_that_was_not_recorded_is_no_unavailable_store():
+    """Whoever handles `Unavailable` as 'nothing was decided' does not meet an effect that may have happened."""
+    assert not issubclass(NotRecorded, Unavailable)
+
+
+def test_a_result_that_is_not_kept_is_said(ledger):
+    """A result without a canonical form is nobody's, and the receipt says so at once."""
+    guarded = ledger.action(lambda text: {"id": "re_1", "raw": object()}, name="post", key=lambda text: text, **SAID)
+    receipt = guarded("x")
+    assert (receipt.outcome, receipt.expect()) == ("succeeded", None)
+    assert "nobody gets it" in receipt.because[0]
+    assert "use_result" not in receipt.for_model()["permitted"]
+
+
+@pytest.mark.parametrize("evidence", [{"": "x"}, {"a": ""}, {"a": None}, {"  ": "x"}])
+def test_blank_evidence_is_no_finding(ledger, evidence):
+    """A finding without anything seen settles nothing."""
+
+    def post(text):
+        raise TimeoutError
+
+    receipt = ledger.action(post, key=lambda text: text, **SAID)("x")
+    with pytest.raises(BadValue, match="evidence"):
+        ledger.resolve(receipt.id, "rejected", evidence=evidence, by="dana")
+    assert ledger.get(receipt.id).outcome == "unknown"
+
+
+def test_nothing_is_sent_from_a_file_that_was_just_removed(tmp_path):
+    """Right after the file is gone the next call is refused, however soon it comes."""
+    sent = []
+    path = tmp_path / "receipts.db"
+    ledger = counterfoil.open(path)
+    guarded = ledger.action(lambda text: sent.append(text), name="post", key=lambda text: text, **SAID)
+    guarded("first")
+    path.unlink()
+    with pytest.raises(StoreUnsafe):
+        guarded("after")
+    assert sent == ["first"]
