@@ -187,7 +187,11 @@ def test_nobody_is_quiesced_by_another(story):
 
 
 @SOME
-@given(st.sampled_from(CONTRACTS), evidence_of(1), st.floats(0, 1))
+@given(
+    st.sampled_from(CONTRACTS),
+    evidence_of(1) | evidence_of(1, source=Source.ANSWER, contradicts=False),
+    st.floats(0, 1),
+)
 def test_an_ordinary_end_is_the_folds(contract, evidence, jitter):
     """Whoever has just claimed writes, and is told, exactly what the fold over the whole operation would say."""
     first = observing.First(claim=first_claim(order(), draw()), token="w.1", at=NOON, head=b"h")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from tests.crash.stepping import PAYLOAD, action, draw, order
 
 from counterfoil import contracts
+from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.event import Begun
 from counterfoil.domain.payload import SALT_BYTES, content, salted_digest
-from counterfoil.plans.claims import assumptions_of, begun_for, first_claim
+from counterfoil.plans.claims import ClaimForm, assumptions_of, begun_for, first_claim
 
 
 def test_a_sender_has_the_contracts_time():
@@ -48,6 +50,16 @@ def test_the_payload_stands_outside_the_record():
     assert PAYLOAD not in claim.record
     assert claim.payload_digest == salted_digest(claim.body)
     assert msgspec.json.decode(claim.record, type=Begun).payload_digest == claim.payload_digest
+
+
+def test_a_form_that_would_write_another_record_is_refused():
+    """Fields that look like a form's gaps, or like its marks, never end up in each other's places."""
+    with pytest.raises(InvariantBroken, match="another order"):
+        ClaimForm(order(action(account="\x02gap-6\x03")))
+    percent = order(action(account="100%s"), key="50%")
+    assert first_claim(msgspec.structs.replace(percent, form=ClaimForm(percent)), draw()) == first_claim(
+        percent, draw()
+    )
 
 
 def test_a_key_of_unknown_time_promises_none():

@@ -39,6 +39,7 @@ class SqliteStore:
         self._reader: sqlite3.Connection | None = None
         self._inode = 0
         self._log, self._log_inode = self.path.with_name(f"{self.path.name}-wal"), 0
+        self._names = (str(self.path), str(self._log))
         self._commit: GroupCommit[Command, Reply] = GroupCommit(self._write_batch)
         self.write: Callable[[Command], Reply] = self._commit.submit
         """Make one command durable and answer it; see `ports.store.Store`."""
@@ -73,13 +74,15 @@ class SqliteStore:
     def _write_batch(self, jobs: list[Job[Command, Reply]]) -> None:
         try:
             db = self._db
-            if db is None or type(jobs[0].command) is not Settle or os.getpid() != self._pid:
+            if db is None or len(jobs) > 1 or type(jobs[0].command) is not Settle or os.getpid() != self._pid:
                 db = self._connection()  # what is answered already is recorded where its claim stands
             # The write lock first: a read-then-write transaction could never be promoted (SQLITE_BUSY_SNAPSHOT).
             db.execute("BEGIN IMMEDIATE")
         except Exception as error:  # noqa: BLE001 - whatever keeps the file from being used is every job's answer
             if self._was_left_open():
                 self._write_batch(jobs)
+            elif isinstance(error, StoreUnsafe):
+                self._one_by_one(jobs, error)  # the claims among them are refused, the answers are not
             else:
                 self._fail(jobs, error)
             return
@@ -96,11 +99,7 @@ class SqliteStore:
                 return
             replies = [_RUNS[type(job.command)](db, job.command, now) for job in jobs]
             db.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._abort(db)
-            self._one_by_one(jobs, error)
-            return
-        except Exception as error:  # noqa: BLE001 - a rule's own defect: its batch mates are not to pay for it
+        except Exception as error:  # noqa: BLE001 - the disk's word, or a rule's own defect: no mate is to pay for it
             self._abort(db)
             self._one_by_one(jobs, error)
             return
@@ -237,8 +236,13 @@ class SqliteStore:
             self._inode = self._inode or self.path.stat().st_ino
             self._log_inode = 0
             return self._db
-        self._same_file()
-        self._same_log()
+        try:  # by bare names: this is asked before every claim
+            same = os.stat(self._names[0]).st_ino == self._inode and os.stat(self._names[1]).st_ino == self._log_inode  # noqa: PTH116
+        except OSError:
+            same = False
+        if not same:
+            self._same_file()
+            self._same_log()
         return self._db
 
     def _same_file(self) -> None:

@@ -17,11 +17,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.integration.store.commands import claim, faults, note
+from tests.integration.store.commands import claim, faults, note, settle
 
-from counterfoil.domain.command import Claimed
+from counterfoil.domain.command import Claimed, Settled
 from counterfoil.domain.errors import StoreFull, StoreUnsafe
 from counterfoil.store import opening
+from counterfoil.store.commit import Job
 from counterfoil.store.sqlite import SqliteStore
 
 ROOT = Path(__file__).parents[3]
@@ -235,6 +236,20 @@ def test_the_files_name_is_looked_at_before_every_claim(path):
         path.unlink()
         with pytest.raises(StoreUnsafe, match="removed or replaced"):
             store.write(claim())
+
+
+def test_a_claim_is_refused_beside_an_answer_that_is_not(path):
+    """In one batch, after the file was removed: what was sent is recorded beside its claim, nothing is claimed."""
+    store = SqliteStore(path)
+    first, other = claim(), claim()
+    answer = settle(first, store.write(first))
+    path.unlink()
+    jobs = [Job(command) for command in (answer, other)]
+    store._write_batch(jobs)
+    assert isinstance(jobs[0].answer(), Settled)
+    with pytest.raises(StoreUnsafe, match="removed or replaced"):
+        jobs[1].answer()
+    store.close()
 
 
 # -- the disk ----------------------------------------------------------------------------------------------------------
