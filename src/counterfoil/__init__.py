@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         CallerError,
         CounterfoilError,
         Held,
+        NotRecorded,
         NotSent,
         OperatorError,
         OutcomeUnknown,
@@ -32,6 +33,7 @@ _WHERE = {
     "Unavailable": ("counterfoil.domain.errors", "Unavailable"),
     "OutcomeUnknown": ("counterfoil.domain.errors", "OutcomeUnknown"),
     "Rejected": ("counterfoil.domain.errors", "Rejected"),
+    "NotRecorded": ("counterfoil.domain.errors", "NotRecorded"),
     "NotSent": ("counterfoil.domain.errors", "NotSent"),
     "Held": ("counterfoil.domain.errors", "Held"),
 }
@@ -41,6 +43,7 @@ __all__ = [
     "CounterfoilError",
     "Held",
     "Ledger",
+    "NotRecorded",
     "NotSent",
     "OperatorError",
     "OutcomeUnknown",

@@ -418,7 +418,7 @@ def test_r13_an_answer_the_store_took_too_late_is_not_asked_for_again(book, tmp_
     with outages, Server(script) as server:
         ledger = book()
         pay = guard(ledger, server.url(""))
-        with pytest.raises(counterfoil.Unavailable, match="may have happened; its answer could not be stored"):
+        with pytest.raises(counterfoil.NotRecorded, match="may have happened; its answer could not be stored"):
             pay({"order": "r13-b", "amount": 10})
         outages.close()
         clicked = pay({"order": "r13-b", "amount": 10})

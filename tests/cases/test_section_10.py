@@ -332,7 +332,7 @@ def test_r76_a_cancelled_call_and_a_spooled_answer_hold_no_secret(book, tmp_path
     spooling.append(True)
     with Server(script) as server:
         pay = guard(ledger, server.url(""), name="again", secrets={POINTER: lambda: f"Bearer {CANARY}"})
-        with pytest.raises(counterfoil.Unavailable, match="it waits in the spool") as full:
+        with pytest.raises(counterfoil.NotRecorded, match="it waits in the spool") as full:
             pay({"order": "o-76-spool"})
     assert leaks(traces(cancelled), traces(full.value)) == set()
     assert unseen() == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from counterfoil.domain.errors import ActionsInvalid, BadValue, ContractInvalid, StoreUnsafe
 from counterfoil.domain.intent import Occurrence, Siblings
 from counterfoil.runtime import actions
+from counterfoil.store.sqlite import SqliteStore
 
 HEAD = "actor: agent:test\ntenant: shop\n"
 ENTRY = """actions:
@@ -253,3 +255,22 @@ def test_what_fails_half_way_leaves_the_store_closed(load, tmp_path):
         load(ENTRY.replace("https://", "ftp://"))
     assert not list(tmp_path.glob("*.db-wal"))
     assert "refund" in load(ENTRY).registry
+
+
+def test_a_call_at_the_top_of_an_actions_module_is_refused(tmp_path, monkeypatch):
+    """Naming a module's ledger sends nothing of what stands at its top, and says where the call belongs."""
+    (tmp_path / "calls_at_once.py").write_text(
+        "import counterfoil\n"
+        "sent = []\n"
+        "ledger = counterfoil.open('receipts.db')\n"
+        "@ledger.action(owner='o', authoriser='x', key=lambda text: text)\n"
+        "def post(text):\n"
+        "    sent.append(text)\n"
+        "post('hello')\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ActionsInvalid, match="__main__"):
+        actions.load("calls_at_once:ledger")
+    with contextlib.closing(SqliteStore(tmp_path / "receipts.db")) as store:
+        assert store.operations(limit=1) == []

@@ -169,7 +169,7 @@ class HttpProvider:
             proxy_headers=self._proxy_headers,
             verify=self._verify,
             # A server may echo the token without its scheme, or one field of it.
-            secrets=tuple({part for _, value in secret for part in (value, *_FIELDS.split(value)) if part}),
+            secrets=tuple({part for _, value in secret for part in _parts(value)}),
         )
 
     def _missing(self, pointer: str) -> SecretMissing:
@@ -215,6 +215,10 @@ def _unsendable(request: wire.WireRequest) -> str:
     except (TypeError, ValueError) as error:
         return str(error)
     return ""
+
+
+def _parts(credential: str) -> set[str]:
+    return {part for part in (credential, credential.rpartition(" ")[2], *_FIELDS.split(credential)) if part}
 
 
 _FIELDS = re.compile(r'[\s=:,;"]+')

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 from counterfoil.domain.errors import ActionsInvalid
 
-_spec: contextvars.ContextVar[str] = contextvars.ContextVar("importing", default="")
+importing_spec: contextvars.ContextVar[str] = contextvars.ContextVar("importing", default="")
+"""The `MODULE:LEDGER` that is being imported, or empty."""
 
 
 @contextlib.contextmanager
@@ -22,12 +23,12 @@ def importing(spec: str) -> Iterator[None]:
     Args:
         spec: the `MODULE:LEDGER` that is imported.
     """
-    token = _spec.set(spec)
+    token = importing_spec.set(spec)
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
-        _spec.reset(token)
+        importing_spec.reset(token)
 
 
 def refuse_while_importing() -> None:
@@ -36,7 +37,7 @@ def refuse_while_importing() -> None:
     Raises:
         ActionsInvalid: the module calls an action at its top; nothing was sent.
     """
-    spec = _spec.get()
+    spec = importing_spec.get()
     if spec:
         raise ActionsInvalid(
             spec,

@@ -27,6 +27,7 @@ from counterfoil.plans.recover import order_of, recover, work
 from counterfoil.runtime.drawing import Drawer
 from counterfoil.runtime.drive import adrive, drive
 from counterfoil.runtime.executor import Executor
+from counterfoil.runtime.importing import importing_spec, refuse_while_importing
 from counterfoil.runtime.quiescence import ALIVE, Roster
 from counterfoil.runtime.receipt import Receipt
 from counterfoil.runtime.registered import Registered
@@ -146,6 +147,8 @@ class Ledger:
 
     def call(self, order: Order) -> Receipt:
         """Send an order at most once and return its receipt."""
+        if importing_spec.get():
+            refuse_while_importing()
         draw = self._drawer.draw()
         in_hand = self._roster.in_hand
         in_hand.add(draw.token)
@@ -157,6 +160,8 @@ class Ledger:
 
     async def acall(self, order: Order) -> Receipt:
         """The same on the running event loop."""
+        if importing_spec.get():
+            refuse_while_importing()
         draw = await self._adraw()
         self._roster.in_hand.add(draw.token)
         try:
