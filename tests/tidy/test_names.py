@@ -9,7 +9,9 @@ import pytest
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # The field reports are numbered in sections by those who keep them: the tests say which they survive.
-NO_NOUN = re.compile(r"^_?(?!test_section_)(utils?|helpers?|common|base|misc|managers?|.*_(utils?|helpers?|manager)|.*_\d+)$")
+NO_NOUN = re.compile(
+    r"^_?(?!test_section_)(utils?|helpers?|common|base|misc|managers?|.*_(utils?|helpers?|manager)|.*_\d+)$"
+)
 DECISION = re.compile(r"^(\d{4})-[a-z0-9]+(-[a-z0-9]+)*\.md$")
 DECISION_HEADINGS = ["## Context", "## Decision", "## Consequence"]
 DECISION_LINES_MAX = 60  # half a page

@@ -65,7 +65,10 @@ class HttpProvider:
         self._trust: ssl.SSLContext | None = None
         problem = _unsendable(
             wire.WireRequest(
-                method="GET", url=self._base_url, proxy=self._proxy, proxy_headers=self._proxy_headers,
+                method="GET",
+                url=self._base_url,
+                proxy=self._proxy,
+                proxy_headers=self._proxy_headers,
                 verify=self._verify,
             )
         )

@@ -13,9 +13,7 @@ WORD_CHARS_MAX = 60
 """Free text is quoted and cut: a key or an account may hold anything."""
 
 
-def briefing(
-    unresolved: Sequence[Operation], *, tenant: str, accounts: tuple[str, ...] | None, now: float
-) -> str:
+def briefing(unresolved: Sequence[Operation], *, tenant: str, accounts: tuple[str, ...] | None, now: float) -> str:
     """Name the unresolved operations a caller may touch, most exposed and oldest first.
 
     Args:

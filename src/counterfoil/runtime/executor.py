@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from counterfoil.domain.answer import Answer, Silent
 from counterfoil.domain.canonical import parse
 from counterfoil.domain.command import Amend, Claim, Command, Reply, Settle
-from counterfoil.domain.errors import CounterfoilError, NotRecorded, Unavailable, UnknownAction
+from counterfoil.domain.errors import CounterfoilError, NotRecorded, StoreUnsafe, Unavailable, UnknownAction
 from counterfoil.plans.effects import Effect, Find, Hand, Look, Now, Redraw, Send, Validate
 from counterfoil.plans.late import late
 from counterfoil.ports.store import Store
@@ -63,7 +63,7 @@ class Executor:
         if kind in _COMMANDS:
             try:
                 return self._store.write(effect)  # type: ignore[arg-type]
-            except Unavailable:
+            except (Unavailable, StoreUnsafe):
                 observed = _observation(effect)  # type: ignore[arg-type]
                 if observed is None:
                     raise  # nothing was observed that could be lost: the caller may ask again
@@ -87,7 +87,7 @@ class Executor:
     async def _awrite(self, command: Command) -> Reply:
         try:
             return await self._store.awrite(command)
-        except Unavailable:
+        except (Unavailable, StoreUnsafe):
             observed = _observation(command)
             if observed is None:
                 raise
@@ -101,7 +101,7 @@ class Executor:
             time.sleep(INSIST_FIRST_SECONDS * 2**attempt)
             try:
                 return self._store.write(command)
-            except Unavailable:
+            except (Unavailable, StoreUnsafe):
                 continue
         spooled = self._spool.put(operation, record, body)
         raise NotRecorded(operation, spooled=spooled)

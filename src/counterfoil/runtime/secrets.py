@@ -76,8 +76,11 @@ def _from_env(action: str, variable: str, *, name: str = "") -> str:
     shown = name or variable
     found = os.environ.get(variable)
     if found is None:
-        raise SecretMissing(action, name=shown, problem="is not set in the environment (COUNTERFOIL_SECRET_…)" if name
-                            else "is not set in the environment")
+        raise SecretMissing(
+            action,
+            name=shown,
+            problem="is not set in the environment (COUNTERFOIL_SECRET_…)" if name else "is not set in the environment",
+        )
     return _usable(action, shown, found)
 
 

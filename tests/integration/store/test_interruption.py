@@ -13,7 +13,7 @@ import pytest
 from tests.integration.store.commands import claim, evidence, faults, note, observe, settle
 
 from counterfoil.domain.command import Claimed
-from counterfoil.store import commit
+from counterfoil.store import commit, sqlite
 from counterfoil.store.commit import Job
 from counterfoil.store.sqlite import SqliteStore
 
@@ -69,6 +69,7 @@ class Interruption:
 def always_the_same_way(monkeypatch):
     """No step depends on the clock, so that counting reaches each: nobody sleeps, the file is always looked at."""
     monkeypatch.setattr(commit, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(sqlite, "STANDS_SECONDS", -1.0)
 
 
 def queue(store, command):

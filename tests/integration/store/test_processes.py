@@ -21,7 +21,7 @@ from tests.integration.store.commands import claim, faults, note, settle
 
 from counterfoil.domain.command import Claimed, Settled
 from counterfoil.domain.errors import StoreFull, StoreUnsafe
-from counterfoil.store import opening
+from counterfoil.store import opening, sqlite
 from counterfoil.store.commit import Job
 from counterfoil.store.sqlite import SqliteStore
 
@@ -169,6 +169,13 @@ def test_whatever_was_acknowledged_survives_a_kill(path, threads):
 # -- the file while it is open -----------------------------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def watchful(monkeypatch, request):
+    """The file's name is looked at before every commit, but where its limit is what is tried."""
+    if "limited" not in request.node.name:
+        monkeypatch.setattr(sqlite, "STANDS_SECONDS", -1.0)
+
+
 def removed(path):
     """Somebody clears up."""
     path.unlink()
@@ -229,11 +236,13 @@ def test_nothing_is_claimed_in_a_log_that_others_cannot_read(path):
     assert set(whole(path)) == {first.id}
 
 
-def test_the_files_name_is_looked_at_before_every_claim(path):
-    """A claim right after the last one does not go to a file that has just been removed."""
+def test_how_often_the_files_name_is_looked_at_is_limited(path):
+    """A claim within that many seconds of the last look may still go to a file that has just been removed."""
+    assert sqlite.STANDS_SECONDS <= 0.01
     with contextlib.closing(SqliteStore(path)) as store:
         store.write(claim())
         path.unlink()
+        store._stood_at -= sqlite.STANDS_SECONDS
         with pytest.raises(StoreUnsafe, match="removed or replaced"):
             store.write(claim())
 
