@@ -26,6 +26,17 @@ def judge(contract: Contract, answer: Answer, attempt: int, effect: str) -> Evid
         attempt: the attempt that was answered (1-based).
         effect: the action's name for what it does.
     """
+    if isinstance(answer, Returned):  # the ordinary answer of a function, before the long way round
+        return Evidence(
+            source=Source.ANSWER,
+            finding=Finding.SUCCEEDED,
+            attempt=attempt,
+            quiesced=True,
+            rule="function.returned",
+            effect=effect,
+            result=reply.result_of(contract.result, answer.value) if contract.result else answer.value,
+            facts={} if answer.kept else {"result": "not_kept"},
+        )
     match answer:
         case Silent():
             finding = Finding.UNKNOWN if answer.may_have_left else Finding.NOT_SENT
@@ -34,8 +45,6 @@ def judge(contract: Contract, answer: Answer, attempt: int, effect: str) -> Evid
             )
         case Replied():
             return _of_reply(contract, answer, attempt, effect)
-        case Returned():
-            return _of_return(contract, answer, attempt, effect)
         case Refused():
             return Evidence(
                 source=Source.ANSWER,
@@ -48,19 +57,6 @@ def judge(contract: Contract, answer: Answer, attempt: int, effect: str) -> Evid
             )
         case _ as never:
             assert_never(never)
-
-
-def _of_return(contract: Contract, answer: Returned, attempt: int, effect: str) -> Evidence:
-    return Evidence(
-        source=Source.ANSWER,
-        finding=Finding.SUCCEEDED,
-        attempt=attempt,
-        quiesced=True,
-        rule="function.returned",
-        effect=effect,
-        result=reply.result_of(contract.result, answer.value) if contract.result else answer.value,
-        facts={} if answer.kept else {"result": "not_kept"},
-    )
 
 
 def _of_reply(contract: Contract, answer: Replied, attempt: int, effect: str) -> Evidence:

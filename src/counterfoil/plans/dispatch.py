@@ -139,7 +139,11 @@ def send(
         with contextlib.suppress(CounterfoilError):
             yield from observing.record(holder, observing.sealed(evidence, salt), action.contract, jitter=draw.jitter)
         raise
-    said = observing.sealed(_judged(action, answer, number), salt, _text(action, answer))
+    evidence = judge(action.contract, answer, number, action.effect)
+    if action.result or action.contract.result:
+        said = observing.sealed(declared(evidence, action.result), salt)
+    else:  # nothing is picked from it: the canonical form a function's provider made is the one that is kept
+        said = observing.sealed(evidence, salt, answer.text if type(answer) is Returned else None)
     evidence = said.evidence
     # Crash here: answered and unrecorded; it reads as unknown until a look (test_crash_before_outcome).
     after = yield from observing.record(holder, said, action.contract, jitter=draw.jitter)
@@ -153,13 +157,6 @@ def send(
 def _judged(action: Action, answer: Answer, number: int) -> Evidence:
     evidence = judge(action.contract, answer, number, action.effect)
     return declared(evidence, action.result) if action.result else evidence
-
-
-def _text(action: Action, answer: Answer) -> bytes | None:
-    """The canonical form of the whole result, where the provider made it and nothing is picked from it."""
-    if type(answer) is Returned and not action.result and not action.contract.result:
-        return answer.text
-    return None
 
 
 def _word(interruption: BaseException) -> str:

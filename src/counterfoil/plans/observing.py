@@ -16,7 +16,7 @@ from counterfoil.domain.errors import CounterfoilError
 from counterfoil.domain.event import encode
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.payload import RESULT_BYTES_MAX, salted_digest, seal
+from counterfoil.domain.payload import RESULT_BYTES_MAX, salted_digest
 from counterfoil.domain.schedule import NOTHING, RECOVER
 from counterfoil.domain.words import Discrepancy, Dispatch, Outcome
 from counterfoil.plans.effects import Plan
@@ -123,7 +123,7 @@ def sealed(evidence: Evidence, salt: bytes, result: bytes | None = None) -> Seal
         facts = {**evidence.facts, "result": "too_large"}
         evidence = msgspec.structs.replace(evidence, result=None, facts=facts)
         kept = canonical.canonical({"facts": facts, "result": None})
-    body = seal(salt, kept)
+    body = salt + kept
     bare = msgspec.structs.replace(evidence, result=None, facts={}, body_digest=salted_digest(body))
     return Sealed(evidence=evidence, line=encode(bare), body=body)
 

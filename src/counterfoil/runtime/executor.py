@@ -118,7 +118,7 @@ class Executor:
     def _send(self, effect: Send) -> Answer:
         if self._store.now() > effect.deadline:
             return _TOO_LATE
-        registered = self.registered(effect.action.name)
+        registered = self._registry.get(effect.action.name) or self.registered(effect.action.name)
         provider: Any = registered.provider
         if registered.awaited:
             import asyncio

@@ -211,9 +211,7 @@ class GuardedFunction(Generic[P, T_co]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co:
         """Send this call at most once and return its receipt."""
-        return self._carry(self.order(args, kwargs))
-
-    def _carry(self, order: Order) -> T_co:
+        order = self.order(args, kwargs)
         if self.registered.awaited:
             return self._ledger.acall(order)  # type: ignore[return-value]
         return self._ledger.call(order)  # type: ignore[return-value]
@@ -227,7 +225,9 @@ class GuardedFunction(Generic[P, T_co]):
         """
 
         def call(*args: P.args, **kwargs: P.kwargs) -> T_co:
-            return self._carry(self.order(args, kwargs, key=key, mentioned=mentioned))
+            order = self.order(args, kwargs, key=key, mentioned=mentioned)
+            carry: Any = self._ledger.acall if self.registered.awaited else self._ledger.call
+            return carry(order)  # type: ignore[no-any-return]
 
         return call
 

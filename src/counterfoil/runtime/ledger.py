@@ -156,7 +156,9 @@ class Ledger:
             ended = drive(dispatching.dispatch(order, draw), self._executor)
         finally:
             in_hand.discard(draw.token)
-        return self._receipt(ended)
+        if ended.operation.dispatch is Dispatch.STARTED:
+            return self._receipt(ended)
+        return Receipt(ended, self, now=ended.operation.updated_at, alive=False, error=ended.error)
 
     async def acall(self, order: Order) -> Receipt:
         """The same on the running event loop."""

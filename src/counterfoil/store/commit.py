@@ -33,22 +33,22 @@ PATIENCE_SECONDS = 0.05
 class Job(Generic[C, R]):
     """One command on its way to the disk, and then its answer."""
 
-    __slots__ = ("command", "decided", "done", "error", "future", "loop", "next", "reply", "wait")
+    # Defaults of the class: a lone caller's job sets no more than its command.
+    reply: R | None = None
+    error: Exception | None = None
+    decided = False
+    """The reply or the error stands: the command must not be written again."""
+    done = False
+    """It has left the queue."""
+    loop: asyncio.AbstractEventLoop | None = None
+    future: asyncio.Future[None] | None = None
+    wait: threading.Lock | None = None
+    """Held while its caller waits; released to say: your answer stands, or: lead."""
+    next: Job[C, R] | None = None
+    """Whom to wake once awake."""
 
     def __init__(self, command: C) -> None:
         self.command = command
-        self.reply: R | None = None
-        self.error: Exception | None = None
-        self.decided = False
-        """The reply or the error stands: the command must not be written again."""
-        self.done = False
-        """It has left the queue."""
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.future: asyncio.Future[None] | None = None
-        self.wait: threading.Lock | None = None
-        """Held while its caller waits; released to say: your answer stands, or: lead."""
-        self.next: Job[C, R] | None = None
-        """Whom to wake once awake."""
 
     def succeed(self, reply: R) -> None:
         """Answer with what is durable now."""

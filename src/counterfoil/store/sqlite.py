@@ -77,8 +77,9 @@ class SqliteStore:
     def _write_batch(self, jobs: list[Job[Command, Reply]]) -> None:
         try:
             db = self._db
-            if db is None or self._to_look_at(jobs):
-                db = self._connection()  # what is answered already is recorded where its claim stands
+            if db is None or os.getpid() != self._pid or time.monotonic() - self._stood_at > STANDS_SECONDS:
+                # What is answered already is recorded where its claim stands, whatever became of the name.
+                db = self._connection(claims=len(jobs) > 1 or type(jobs[0].command) is not Settle)
             # The write lock first: a read-then-write transaction could never be promoted (SQLITE_BUSY_SNAPSHOT).
             db.execute("BEGIN IMMEDIATE")
         except Exception as error:  # noqa: BLE001 - whatever keeps the file from being used is every job's answer
@@ -124,13 +125,6 @@ class SqliteStore:
             return False
         self._abort(db)
         return not db.in_transaction
-
-    def _to_look_at(self, jobs: list[Job[Command, Reply]]) -> bool:
-        """The file is looked at before claims, but not for each: two looks cost a tenth of a call."""
-        if os.getpid() != self._pid:
-            return True
-        answers = len(jobs) == 1 and type(jobs[0].command) is Settle
-        return not answers and time.monotonic() - self._stood_at > STANDS_SECONDS
 
     def _one_by_one(self, jobs: list[Job[Command, Reply]], error: Exception) -> None:
         if len(jobs) == 1:
@@ -236,7 +230,7 @@ class SqliteStore:
 
     # -- the connection ----------------------------------------------------------------------------------------------
 
-    def _connection(self) -> sqlite3.Connection:
+    def _connection(self, *, claims: bool = True) -> sqlite3.Connection:
         """The writing connection; the lead lock is held. Nothing is written to a file replaced underneath."""
         if os.getpid() != self._pid:
             self._same_process()
@@ -246,9 +240,10 @@ class SqliteStore:
             self._inode = self._inode or self.path.stat().st_ino
             self._log_inode = 0
             return self._db
-        self._same_file()
-        self._same_log()
-        self._stood_at = time.monotonic()
+        if claims:
+            self._same_file()
+            self._same_log()
+            self._stood_at = time.monotonic()
         return self._db
 
     def _same_file(self) -> None:
