@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -242,6 +241,8 @@ def _checked_key(named: object) -> str:
 
 def code_digest(function: Callable[..., Any]) -> str:
     """Name a function's own code, so that a changed one asks for a new approval; empty where there is none."""
+    import inspect
+
     code = getattr(inspect.unwrap(function), "__code__", None)
     if not isinstance(code, types.CodeType):
         return ""
