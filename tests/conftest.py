@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import ipaddress
+import logging
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -83,3 +86,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 _COMPLAINTS = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """Every record of every logger at the lowest level, with its traceback."""
+    stream, root = io.StringIO(), logging.getLogger()
+    handler = logging.StreamHandler(stream)
+    names = ("httpx", "httpcore", "httpcore.http11", "h11", "asyncio", "counterfoil")
+    loggers = [root, *map(logging.getLogger, names)]
+    loggers += [known for known in root.manager.loggerDict.values() if isinstance(known, logging.Logger)]
+    before = [(logger, logger.level) for logger in loggers]
+    root.addHandler(handler)
+    for logger in loggers:
+        logger.setLevel(logging.NOTSET + 1)
+    yield stream
+    root.removeHandler(handler)
+    for logger, level in before:
+        logger.setLevel(level)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import io
 import json
-import logging
 import re
 import subprocess
 import traceback
@@ -79,23 +77,6 @@ def on_disk(folder) -> bytes:
     files = [str(path) for path in folder.rglob("*") if path.is_file()]
     assert any(name.endswith("receipts.db-wal") for name in files), files
     return subprocess.run(["cat", *files], capture_output=True, check=True, timeout=20).stdout
-
-
-@pytest.fixture
-def logged():
-    """Every record of every logger at the lowest level, with its traceback."""
-    stream, root = io.StringIO(), logging.getLogger()
-    handler = logging.StreamHandler(stream)
-    loggers = [root, *(logging.getLogger(name) for name in ("httpx", "httpcore", "h11", "asyncio", "counterfoil"))]
-    loggers += [known for known in root.manager.loggerDict.values() if isinstance(known, logging.Logger)]
-    before = [(logger, logger.level) for logger in loggers]
-    root.addHandler(handler)
-    for logger in loggers:
-        logger.setLevel(logging.NOTSET + 1)
-    yield stream
-    root.removeHandler(handler)
-    for logger, level in before:
-        logger.setLevel(level)
 
 
 @pytest.fixture

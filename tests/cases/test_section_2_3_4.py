@@ -16,8 +16,8 @@ from decimal import Decimal
 
 import msgspec
 import pytest
-from tests.crash.stopping import Crash, stopping
-from tests.crash.world import World, die
+from tests.crash.stopping import left_behind
+from tests.crash.world import World
 
 import counterfoil
 from counterfoil.domain.answer import Replied
@@ -64,11 +64,7 @@ def ledger(book):
 @pytest.mark.parametrize("step", [2, 3])
 def test_r17_no_expiry_makes_a_started_send_claimable_again(tmp_path, step):
     """However long after its worker died: unknown, for a person, and the same call sends nothing."""
-    world = World(tmp_path / "w", "lab.nothing")
-    ledger = world.open()
-    with stopping(step, "before"), pytest.raises(Crash):
-        world.call(ledger)
-    die(ledger)
+    world = left_behind(tmp_path / "w", "lab.nothing", step=step, when="before")
     world.now += YEARS
     with world.open() as ledger:
         world.rest(ledger)
@@ -79,11 +75,7 @@ def test_r17_no_expiry_makes_a_started_send_claimable_again(tmp_path, step):
 
 def test_r18_an_orphan_is_visible_and_has_a_way_out(tmp_path):
     """A crash in the send never blocks in silence: it is listed, owned, briefed, and a person's finding ends it."""
-    world = World(tmp_path / "w", "lab.nothing")
-    ledger = world.open()
-    with stopping(2, "after"), pytest.raises(Crash):
-        world.call(ledger)
-    die(ledger)
+    world = left_behind(tmp_path / "w", "lab.nothing", step=2, when="after")
     with world.open() as ledger:
         world.rest(ledger)
         (orphan,) = ledger.store.unresolved()
@@ -96,11 +88,7 @@ def test_r18_an_orphan_is_visible_and_has_a_way_out(tmp_path):
 
 def test_r18_a_crash_before_the_claim_blocks_nobody(tmp_path):
     """Nothing was written, so nothing has to be freed: the same call is the first."""
-    world = World(tmp_path / "w", "lab.nothing")
-    ledger = world.open()
-    with stopping(1, "before"), pytest.raises(Crash):
-        world.call(ledger)
-    die(ledger)
+    world = left_behind(tmp_path / "w", "lab.nothing", step=1, when="before")
     with world.open() as ledger:
         assert world.call(ledger).standing is Standing.NEW
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.crash.world import World, die
 
 from counterfoil.runtime import ledger as running
 
@@ -67,6 +71,18 @@ def stopping(step: int | None, when: str = "before") -> Iterator[Stopping]:
         yield driver
     finally:
         running.drive = drive
+
+
+def left_behind(
+    folder: Path, kind: str, *fates: str, step: int, when: str, longest_delivery: float | None = None
+) -> World:
+    """A world whose first process died at one point of its call."""
+    world = World(folder, kind, *fates, longest_delivery=longest_delivery)
+    ledger = world.open()
+    with stopping(step, when), pytest.raises(Crash):
+        world.call(ledger)
+    die(ledger)
+    return world
 
 
 def points() -> Iterator[tuple[int, str]]:

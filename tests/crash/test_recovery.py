@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.crash.stopping import Crash, points, stopping
-from tests.crash.world import KINDS, STEP_SECONDS, World, assert_honest, die
+from tests.crash.stopping import Crash, left_behind, points, stopping
+from tests.crash.world import KINDS, STEP_SECONDS, assert_honest, die
 
 from counterfoil.domain.words import Lifecycle, Outcome
 from counterfoil.runtime.worker import Worker
-
-
-def left_behind(folder, kind, *fates, step, when, longest_delivery=None):
-    """A world whose first process died at one point of its call."""
-    world = World(folder, kind, *fates, longest_delivery=longest_delivery)
-    ledger = world.open()
-    with stopping(step, when), pytest.raises(Crash):
-        world.call(ledger)
-    die(ledger)
-    return world
 
 
 def crash_in_recovery(world, step, when):

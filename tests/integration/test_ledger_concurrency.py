@@ -82,9 +82,10 @@ def test_r16_twelve_tasks_are_one_send(ledger):
     async def main():
         tasks = [asyncio.ensure_future(pay("o-1")) for _ in range(12)]
         done = 0
-        while done < 11:
-            done = sum(task.done() for task in tasks)
-            await asyncio.sleep(0)
+        async with asyncio.timeout(SECONDS):
+            while done < 11:
+                done = sum(task.done() for task in tasks)
+                await asyncio.sleep(0)
         release.set()
         return await asyncio.gather(*tasks)
 

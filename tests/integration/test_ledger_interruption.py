@@ -71,10 +71,37 @@ async def until(event):
     assert await asyncio.to_thread(event.wait, SECONDS)
 
 
+async def sending(ledger, provider):
+    """The task of a call whose thread has begun to send."""
+    task = asyncio.ensure_future(ledger.acall(ledger.order()))
+    await until(provider.begun)
+    return task
+
+
+async def cancelled(task):
+    """Cancel a task; it ends as cancelled."""
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 async def queued(pool):
     """Wait until something waits for a thread of this pool."""
-    while pool._work_queue.empty():  # noqa: ASYNC110 - a pool tells nobody
-        await asyncio.sleep(0)
+    async with asyncio.timeout(SECONDS):
+        while pool._work_queue.empty():  # noqa: ASYNC110 - a pool tells nobody
+            await asyncio.sleep(0)
+
+
+async def queueing(ledger, busy):
+    """The task of a call whose send waits for the only thread, and what has that thread until `busy` is set."""
+    loop, pool = asyncio.get_running_loop(), ThreadPoolExecutor(max_workers=1)
+    loop.set_default_executor(pool)
+    ledger._drawer.draw()
+    ledger._drawn_in = os.getpid()  # so that nothing but the send needs a thread
+    blocker = loop.run_in_executor(None, busy.wait, SECONDS)
+    task = asyncio.ensure_future(ledger.acall(ledger.order()))
+    await queued(pool)
+    return task, blocker
 
 
 def attempt_of(ledger):
@@ -182,9 +209,7 @@ def test_a_cancelled_function_is_unknown(ledger):
     async def main():
         task = asyncio.ensure_future(pay("o-1"))
         await begun.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(task)
         return await pay("o-1")
 
     receipt = asyncio.run(main())
@@ -196,11 +221,7 @@ def test_a_cancelled_thread_goes_on_and_its_answer_settles(world, ledger):
     provider = slow(world, ledger)
 
     async def main():
-        task = asyncio.ensure_future(ledger.acall(ledger.order()))
-        await until(provider.begun)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(await sending(ledger, provider))
         attempt = attempt_of(ledger)
         assert (attempt.finding, attempt.quiesced) == (Finding.UNKNOWN, False)
         (operation,) = ledger.store.unresolved()
@@ -221,11 +242,7 @@ def test_a_thread_that_has_not_written_yet_is_not_called_not_sent(world, ledger)
     provider = slow(world, ledger, left=False)
 
     async def main():
-        task = asyncio.ensure_future(ledger.acall(ledger.order()))
-        await until(provider.begun)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(await sending(ledger, provider))
         again = await ledger.acall(ledger.order())
         assert (again.outcome, again.standing) == (Outcome.UNKNOWN, Standing.UNRESOLVED)
         provider.go_on.set()
@@ -240,11 +257,7 @@ def test_a_thread_whose_connection_failed_says_so_late(world, ledger):
     provider = slow(world, ledger, left=False, answer=Silent(may_have_left=False, reason="connect_failed"))
 
     async def main():
-        task = asyncio.ensure_future(ledger.acall(ledger.order()))
-        await until(provider.begun)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(await sending(ledger, provider))
         provider.go_on.set()
 
     asyncio.run(main())
@@ -258,16 +271,8 @@ def test_a_send_that_never_began_is_not_sent(world, ledger):
     busy = threading.Event()
 
     async def main():
-        loop, pool = asyncio.get_running_loop(), ThreadPoolExecutor(max_workers=1)
-        loop.set_default_executor(pool)
-        ledger._drawer.draw()
-        ledger._drawn_in = os.getpid()  # so that nothing but the send needs a thread
-        blocker = loop.run_in_executor(None, busy.wait, SECONDS)
-        task = asyncio.ensure_future(ledger.acall(ledger.order()))
-        await queued(pool)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        task, blocker = await queueing(ledger, busy)
+        await cancelled(task)
         busy.set()
         await blocker
 
@@ -282,13 +287,7 @@ def test_a_send_that_stood_in_a_queue_for_too_long_is_not_made(world, ledger):
     busy = threading.Event()
 
     async def main():
-        loop, pool = asyncio.get_running_loop(), ThreadPoolExecutor(max_workers=1)
-        loop.set_default_executor(pool)
-        ledger._drawer.draw()
-        ledger._drawn_in = os.getpid()
-        loop.run_in_executor(None, busy.wait, SECONDS)
-        task = asyncio.ensure_future(ledger.acall(ledger.order()))
-        await queued(pool)
+        task, _ = await queueing(ledger, busy)
         world.now += 11.0
         busy.set()
         return await task
@@ -336,11 +335,7 @@ def test_a_thread_that_breaks_is_no_longer_in_hand(world, ledger):
     provider = slow(world, ledger, answer=RuntimeError("a defect"))
 
     async def main():
-        task = asyncio.ensure_future(ledger.acall(ledger.order()))
-        await until(provider.begun)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(await sending(ledger, provider))
         provider.go_on.set()
 
     asyncio.run(main())
@@ -357,11 +352,7 @@ def test_a_late_answer_the_store_cannot_take_is_spooled(world, ledger, monkeypat
     monkeypatch.setattr(executing, "INSIST_FIRST_SECONDS", 0.001)
 
     async def main():
-        task = asyncio.ensure_future(ledger.acall(ledger.order()))
-        await until(provider.begun)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(await sending(ledger, provider))
 
         def away(command):
             raise StoreBusy("away")
@@ -382,8 +373,7 @@ def test_an_answer_in_the_moment_of_cancellation_is_kept(world, ledger):
     provider = slow(world, ledger)
 
     async def main():
-        task = asyncio.ensure_future(ledger.acall(ledger.order()))
-        await until(provider.begun)
+        task = await sending(ledger, provider)
         waits = []
         end = executing._Wait.end
 
@@ -397,9 +387,7 @@ def test_an_answer_in_the_moment_of_cancellation_is_kept(world, ledger):
             provider.go_on.set()
             while not waits:
                 pass  # the loop is held up on purpose: the answer is there and nobody has looked
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
+            await cancelled(task)
         finally:
             executing._Wait.end = end
 
@@ -415,14 +403,14 @@ def test_cancelling_again_and_again_loses_no_record(world, ledger, repeats):
     provider = slow(world, ledger)
 
     async def main():
-        task = asyncio.ensure_future(ledger.acall(ledger.order()))
-        await until(provider.begun)
+        task = await sending(ledger, provider)
         for _ in range(repeats):
             task.cancel()
-            await asyncio.sleep(0)
-        while not task.done():
-            task.cancel()
-            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # one step of the task
+        async with asyncio.timeout(SECONDS):
+            while not task.done():
+                task.cancel()
+                await asyncio.sleep(0)
         assert attempt_of(ledger).finding is Finding.UNKNOWN
         provider.go_on.set()
 

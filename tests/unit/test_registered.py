@@ -9,6 +9,7 @@ from tests.crash.stepping import action
 
 from counterfoil import contracts
 from counterfoil.domain.errors import BadValue, NotDeclared, PayloadRefused
+from counterfoil.domain.identifier import NONCE_BYTES, operation_id
 from counterfoil.domain.intent import Occurrence, Siblings
 from counterfoil.runtime.guarded import declared
 from counterfoil.runtime.registered import KEY_CHARS_MAX, Registered, code_digest
@@ -25,6 +26,18 @@ def registered(key=None, value=None, fingerprint_key=None, **changes):
 def order(of, payload=None, **named):
     given = {"actor": "agent:pay", "scopes": {}, **named}
     return of.order({"order": "o-1", "amount": 10} if payload is None else payload, **given)
+
+
+def test_what_is_checked_before_the_claim_has_a_key_of_the_real_length():
+    """A request whose limits only the real key would break is refused before anything is claimed."""
+    seen = []
+
+    class Checks(Nowhere):
+        check = staticmethod(seen.append)
+
+    of = Registered(action(), Checks())
+    of.check_sendable(order(of, key="k"))
+    assert len(seen[0].provider_key) == len(operation_id(1, bytes(range(NONCE_BYTES))))
 
 
 # -- keys ------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ BASES = ("not_sent", "absence_proven", "same_key_replay", "rejected_without_effe
 
 def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    verb.add_argument("operation", metavar="ID", help="its id, op_..., or the beginning of it that fits no other")
+    parser.operation_argument(verb)
     verb.add_argument("--basis", choices=BASES, help="the one basis to judge; default: each in turn")
     parser.actions_option(verb)
     parser.store_option(verb)
@@ -25,16 +25,12 @@ def run(asked: argparse.Namespace) -> int:
     from counterfoil.cli.decision import decide
     from counterfoil.cli.named import whole
     from counterfoil.cli.opening import for_acting
-    from counterfoil.cli.terminal import print_json
     from counterfoil.domain.words import Outcome
 
     with exits.terminable(), for_acting(asked) as ledger:
         found = ledger.get(whole(ledger, asked.operation))
         decision = decide(asked, found.operation, "dispatch it again")
         receipt = ledger.attempt(found.id, basis=asked.basis, by=decision.by, reason=decision.reason, how=decision.how)
-        if asked.json:
-            print_json(receipts.as_json(receipt))
-        else:
-            print(receipts.as_line(receipt), flush=True)
+        receipts.show(receipt, json=asked.json)
         happened = receipt.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED)
         return exits.DONE if happened and not receipt.operation.unresolved else exits.UNSETTLED

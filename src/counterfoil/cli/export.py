@@ -10,7 +10,7 @@ from counterfoil.cli import exits, parser
 
 def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    verb.add_argument("operation", metavar="ID", help="its id, op_..., or the beginning of it that fits no other")
+    parser.operation_argument(verb)
     verb.add_argument("--out", metavar="FILE", type=Path, help="a private file (0600), written whole or not at all")
     verb.add_argument("--payload", action="store_true", help="with the payload, and what replays return")
     parser.store_option(verb)

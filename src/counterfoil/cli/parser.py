@@ -142,6 +142,11 @@ class _Version(argparse.Action):
 # -- options that verbs share ------------------------------------------------------------------------------------------
 
 
+def operation_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare which operation a verb is about."""
+    parser.add_argument("operation", metavar="ID", help="its id, op_..., or the beginning of it that fits no other")
+
+
 def store_option(parser: argparse.ArgumentParser) -> None:
     """Declare `--store`."""
     parser.add_argument(

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from counterfoil.cli.terminal import clipped, safe
+from counterfoil.cli.terminal import clipped, print_json, safe
 from counterfoil.domain.errors import CounterfoilError
 from counterfoil.runtime.receipt import Receipt
 
 KEY_COLUMNS = 40
 """Of a key on a line; the JSON has all of it."""
+
+
+def show(receipt: Receipt, *, json: bool) -> None:
+    """Print one receipt on standard output, as an object or a line."""
+    if json:
+        print_json(as_json(receipt))
+    else:
+        print(as_line(receipt), flush=True)
+
+
+def show_error(operation: str, error: Exception, *, json: bool) -> None:
+    """Print a step that could not be taken, where its receipt would have stood."""
+    if json:
+        print_json(error_as_json(operation, error))
+    else:
+        print(error_as_line(operation, error), flush=True)
 
 
 def as_json(receipt: Receipt) -> dict[str, object]:

@@ -35,7 +35,6 @@ def run(asked: argparse.Namespace) -> int:
 def _try_look(ledger: Ledger, operation: str, *, as_json: bool) -> int:
     """The same where one that cannot be looked at must not keep the others from it."""
     from counterfoil.cli import receipts
-    from counterfoil.cli.terminal import print_json
     from counterfoil.domain.errors import CounterfoilError, InvariantBroken
 
     try:
@@ -43,20 +42,13 @@ def _try_look(ledger: Ledger, operation: str, *, as_json: bool) -> int:
     except InvariantBroken:
         raise  # nothing more is done with a store that says what cannot be
     except CounterfoilError as error:
-        if as_json:
-            print_json(receipts.error_as_json(operation, error))
-        else:
-            print(receipts.error_as_line(operation, error), flush=True)
+        receipts.show_error(operation, error, json=as_json)
         return error.exit_code
 
 
 def _look(ledger: Ledger, operation: str, *, as_json: bool) -> int:
     from counterfoil.cli import receipts
-    from counterfoil.cli.terminal import print_json
 
     receipt = ledger.reconcile(operation)
-    if as_json:
-        print_json(receipts.as_json(receipt))
-    else:
-        print(receipts.as_line(receipt), flush=True)
+    receipts.show(receipt, json=as_json)
     return exits.UNSETTLED if receipt.operation.unresolved else exits.DONE

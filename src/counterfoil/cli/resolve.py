@@ -22,7 +22,7 @@ ATTEMPT_MAX = 32_767
 
 def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    verb.add_argument("operation", metavar="ID", help="its id, op_..., or the beginning of it that fits no other")
+    parser.operation_argument(verb)
     verb.add_argument("--outcome", choices=OUTCOMES, required=True, help="what was found")
     verb.add_argument(
         "--evidence", metavar="NAME=VALUE", action="append", required=True, type=_field,
@@ -42,7 +42,6 @@ def run(asked: argparse.Namespace) -> int:
     from counterfoil.cli import receipts
     from counterfoil.cli.decision import decide
     from counterfoil.cli.named import whole
-    from counterfoil.cli.terminal import print_json
 
     evidence = _evidence(asked.evidence)
     with exits.terminable(), _opened(asked) as ledger:
@@ -54,10 +53,7 @@ def run(asked: argparse.Namespace) -> int:
             found.id, asked.outcome, evidence=dict(evidence), by=decision.by, reason=decision.reason,
             how=decision.how, attempt=asked.attempt,
         )  # fmt: skip
-        if asked.json:
-            print_json(receipts.as_json(receipt))
-        else:
-            print(receipts.as_line(receipt), flush=True)
+        receipts.show(receipt, json=asked.json)
         return exits.UNSETTLED if receipt.operation.unresolved else exits.DONE
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    verb.add_argument("operation", metavar="ID", help="its id, op_..., or the beginning of it that fits no other")
+    parser.operation_argument(verb)
     verb.add_argument("--payload", action="store_true", help="with the payload, and what replays return")
     verb.add_argument("--all", action="store_true", help="with every basis of another attempt, and why it is blocked")
     parser.store_option(verb)

@@ -8,10 +8,10 @@ from enum import StrEnum
 import msgspec
 
 from counterfoil.cli.marks import Mark, mark_of
-from counterfoil.domain.attempt import Attempt, Fold, fold, settle
-from counterfoil.domain.event import Event, EventKind, History, begun_of, evidence_of, first_begun
+from counterfoil.domain.attempt import Attempt, Fold, fold
+from counterfoil.domain.event import Event, EventKind, History, evidence_of, first_begun, unfolded
 from counterfoil.domain.evidence import Evidence
-from counterfoil.domain.words import Discrepancy, Dispatch, Finding, Outcome, Source
+from counterfoil.domain.words import Dispatch, Finding, Outcome, Source
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -94,15 +94,7 @@ def _span(start: float, end: float, value: StrEnum) -> Span:
 def _frames(events: tuple[Event, ...]) -> Iterator[_Frame]:
     begun = first_begun(events)
     follows = begun is not None and begun.follows
-    attempts: tuple[Attempt, ...] = ()
-    discrepancy = Discrepancy.NONE
-    for event in events:
-        if event.kind is EventKind.BEGUN:
-            attempts = (*attempts, msgspec.structs.replace(begun_of(event).attempt, started_at=event.at))
-        elif event.kind is EventKind.OBSERVED and attempts:
-            evidence = evidence_of(event)
-            attempts, contradicts = settle(attempts, evidence)
-            discrepancy = Discrepancy.OPEN if contradicts or evidence.contradicts else discrepancy
+    for event, attempts, discrepancy in unfolded(events):
         yield _Frame(event.at, attempts, fold(attempts, discrepancy, follows=follows))
 
 

@@ -151,15 +151,13 @@ def _file(ledger: Ledger) -> Iterator[Violation]:
 def _schema() -> dict[str, str]:
     """What the migrations make, read from an empty database in memory."""
     import sqlite3
-    from importlib import resources
 
     from counterfoil.store import opening
 
     db = sqlite3.connect(":memory:")
     with contextlib.closing(db):
         for name in opening.MIGRATIONS:
-            script = resources.files("counterfoil.store.migrations").joinpath(name).read_text(encoding="utf-8")
-            for statement in opening.statements(script):
+            for statement in opening.migration(name):
                 db.execute(statement)
         return dict(_objects(lambda statement: db.execute(statement).fetchall()))
 

@@ -100,22 +100,17 @@ class Sweeps:
 
     def _stepped(self, operation: str, what: Receipt | Exception) -> None:
         from counterfoil.cli import receipts
-        from counterfoil.cli.terminal import print_json
 
         if isinstance(what, Exception):
             self._failed(operation, what)
         elif what.operation.seq != self._before.get(operation):
             self._said.pop(operation, None)
             self.printed += 1
-            if self._as_json:
-                print_json(receipts.as_json(what))
-            else:
-                print(receipts.as_line(what), flush=True)
+            receipts.show(what, json=self._as_json)
 
     def _failed(self, operation: str, error: Exception) -> None:
         """Say it once, not at every sweep that meets it again."""
         from counterfoil.cli import receipts
-        from counterfoil.cli.terminal import print_json
         from counterfoil.domain.errors import CounterfoilError
 
         self.codes.add(error.exit_code if isinstance(error, CounterfoilError) else exits.DEFECT)
@@ -123,7 +118,4 @@ class Sweeps:
             return
         self._said[operation] = str(error)
         self.printed += 1
-        if self._as_json:
-            print_json(receipts.error_as_json(operation, error))
-        else:
-            print(receipts.error_as_line(operation, error), flush=True)
+        receipts.show_error(operation, error, json=self._as_json)

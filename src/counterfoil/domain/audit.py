@@ -13,7 +13,7 @@ from typing import assert_never
 import msgspec
 
 from counterfoil.domain.attempt import Attempt, fold, settle
-from counterfoil.domain.event import Begun, Decided, Event, EventKind, History, Intended, Noted, chain
+from counterfoil.domain.event import Begun, Decided, Event, EventKind, History, Intended, Noted, assumed_delivery, chain
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.operation import Operation
@@ -289,14 +289,14 @@ class _Walk:
 
     def _not_absent(self, evidence: Evidence) -> str:
         """A negative counts only from a paid look that was made late enough, with every sender stopped."""
-        assumed = self.first.assumptions.get("longest_delivery") if self.first else None
+        assumed = assumed_delivery(self.first)
         if evidence.source is not Source.LOOK or self.looked_at is None:
             return "only a look that was paid for shows absence"
-        if not isinstance(assumed, dict) or type(assumed.get("seconds")) not in (int, float):
+        if assumed is None:
             return "no longest_delivery is printed on the receipt"
         if not self._quiesced():
             return "a worker of an earlier attempt could still write"
-        latest = max(a.deadline for a in self.attempts) + assumed["seconds"]
+        latest = max(a.deadline for a in self.attempts) + assumed
         return "" if self.looked_at > latest else "the look was made too early"
 
     def _decided(self, decided: Decided) -> None:

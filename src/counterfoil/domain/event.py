@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any
 
@@ -101,7 +102,7 @@ def assumed_delivery(begun: Begun | None) -> float | None:
     """The longest_delivery printed on the receipt, in seconds; None where none is. A later one is not read back."""
     assumed = begun.assumptions.get("longest_delivery") if begun else None
     seconds = assumed.get("seconds") if isinstance(assumed, dict) else None
-    return float(seconds) if isinstance(seconds, int | float) else None
+    return float(seconds) if seconds is not None and type(seconds) in (int, float) else None
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -158,6 +159,15 @@ def attempts_of(events: tuple[Event, ...]) -> tuple[tuple[Attempt, ...], Discrep
     """Fold the history into its attempts, and whether evidence contradicts evidence."""
     attempts: tuple[Attempt, ...] = ()
     discrepancy = Discrepancy.NONE
+    for _, attempts, discrepancy in unfolded(events):  # noqa: B007 - the last of them is what stands
+        pass
+    return attempts, discrepancy
+
+
+def unfolded(events: tuple[Event, ...]) -> Iterator[tuple[Event, tuple[Attempt, ...], Discrepancy]]:
+    """Each event with the attempts, and whether evidence contradicts evidence, as they stood after it."""
+    attempts: tuple[Attempt, ...] = ()
+    discrepancy = Discrepancy.NONE
     for event in events:
         if event.kind is EventKind.BEGUN:
             claimed = msgspec.structs.replace(begun_of(event).attempt, started_at=event.at)
@@ -166,7 +176,7 @@ def attempts_of(events: tuple[Event, ...]) -> tuple[tuple[Attempt, ...], Discrep
             evidence = evidence_of(event)
             attempts, contradicts = settle(attempts, evidence)
             discrepancy = Discrepancy.OPEN if contradicts or evidence.contradicts else discrepancy
-    return attempts, discrepancy
+        yield event, attempts, discrepancy
 
 
 def first_begun(events: tuple[Event, ...]) -> Begun | None:

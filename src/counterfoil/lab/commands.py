@@ -63,14 +63,24 @@ def _carry_out(asked: argparse.Namespace) -> int:
 
 def _bench(asked: argparse.Namespace) -> int:
     from counterfoil.lab.bench import command
-    from counterfoil.lab.run_folder import run_folder
+    from counterfoil.lab.run_folder import run_folder, write_result
 
     if asked.sabotage:
         raise RunFailed(f"--sabotage {asked.sabotage}: a benchmark meets no silence, so it could not notice")
     with run_folder(asked.keep) as top:
-        return command.main(
-            store=asked.store, rounds=asked.rounds, as_json=asked.json, keep=top if asked.keep else None
-        )  # fmt: skip
+        keep = top if asked.keep else None
+        result = command.run(rounds=asked.rounds, keep=keep, progress=_announce)
+        if keep is not None:
+            write_result(keep, result)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+
+        command.show(result, console())
+    return _ended(result, as_json=asked.json)
+
+
+def _announce(what: str) -> None:
+    print(f"  {what} ...", file=sys.stderr, flush=True)
 
 
 def _demo(asked: argparse.Namespace) -> int:

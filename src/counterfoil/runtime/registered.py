@@ -12,6 +12,7 @@ from counterfoil.domain.action import Action, Order
 from counterfoil.domain.binding import Binder
 from counterfoil.domain.canonical import NotCanonical
 from counterfoil.domain.errors import BadValue, NotDeclared, PayloadRefused
+from counterfoil.domain.identifier import NONCE_BYTES, operation_id
 from counterfoil.domain.intent import Intent, Occurrence, Siblings, effect_namer
 from counterfoil.plans.claims import ClaimForm
 from counterfoil.ports.provider import Provider, SendOrder
@@ -24,7 +25,7 @@ TEXT_CHARS_MAX = 2_000
 MENTIONED_BYTES_MAX = 4_096
 """What a model or a framework may call a call."""
 
-_KEY_SHAPE = "op_" + 26 * "0"
+_KEY_SHAPE = operation_id(0, bytes(NONCE_BYTES))
 """A provider key of the real length, to render a request with before its own is drawn."""
 
 Key = str | Callable[..., Any] | None
@@ -109,9 +110,7 @@ class Registered:
             raise PayloadRefused(error.pointer, error.problem) from None
         print_ = canonical.fingerprint(self._print_prefix + material + b"]", key=self._fingerprint_key)
         if key is None and callable(self._key):
-            named = self._key(**payload)
-            if type(named) is not str or not 0 < len(named) <= KEY_CHARS_MAX or not named.isprintable():
-                named = _checked_key(named)
+            named = _checked_key(self._key(**payload))
         else:
             named = self.key_of(print_, scopes, key)
         intent = Intent(

@@ -193,16 +193,13 @@ def _refuse_truncated(db: sqlite3.Connection, path: Path) -> None:
 
 def migrate(db: sqlite3.Connection, path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
     """Bring the schema up to this version's, in one transaction; refuse a newer one."""
-    from importlib import resources
-
     try:
         db.execute("BEGIN IMMEDIATE")
         found = int(_one(db, "PRAGMA user_version"))
         if found > len(migrations):
             raise StoreTooNew(str(path), found=found, known=len(migrations))
         for name in migrations[found:]:
-            script = resources.files("counterfoil.store.migrations").joinpath(name).read_text(encoding="utf-8")
-            for statement in statements(script):
+            for statement in migration(name):
                 db.execute(statement)
         if found < len(migrations):
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -214,6 +211,13 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: tuple[str, ...] = MI
     except BaseException:
         _rollback(db)
         raise
+
+
+def migration(name: str) -> list[str]:
+    """The statements of one migration, in order."""
+    from importlib import resources
+
+    return statements(resources.files("counterfoil.store.migrations").joinpath(name).read_text(encoding="utf-8"))
 
 
 def statements(script: str) -> list[str]:

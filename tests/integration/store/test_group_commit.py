@@ -10,10 +10,12 @@ import threading
 import pytest
 from tests.integration.store.commands import claim, settle
 
-from counterfoil.domain.command import Claimed, Settled
+from counterfoil.domain.command import Claim, Claimed, Settle, Settled
 
 CALLERS = 64
 CALLS = 10
+SECONDS = 30
+"""How long a test waits for anything; a run needs milliseconds."""
 
 
 def call(store):
@@ -132,15 +134,25 @@ def test_two_openers_of_one_file_share_it(open_sqlite):
 
 
 @pytest.mark.slow
-def test_r55_cancelled_callers_leave_whole_receipts(open_sqlite):
+def test_r55_cancelled_callers_leave_whole_receipts(open_sqlite, monkeypatch):
     """A thousand calls are cancelled somewhere: what is on record is whole, and nothing waits any more."""
     store = open_sqlite()
+    awrite, asked = store.awrite, []
+
+    def asking(command):
+        asked.append(type(command))
+        return awrite(command)
+
+    monkeypatch.setattr(store, "awrite", asking)
 
     async def run():
-        for _ in range(20):
+        for settling in range(20):
+            asked.clear()
             running = [asyncio.create_task(acall(store)) for _ in range(50)]
-            for _ in range(3):
-                await asyncio.sleep(0)
+            # Every claim is on its way, and in each round one more of the answers at least.
+            async with asyncio.timeout(SECONDS):
+                while asked.count(Claim) < 50 or asked.count(Settle) < settling:  # noqa: ASYNC110 - a count
+                    await asyncio.sleep(0)
             for task in running:
                 task.cancel()
             results = await asyncio.gather(*running, return_exceptions=True)
@@ -157,11 +169,14 @@ def test_the_event_loop_turns_while_another_process_holds_the_file(open_sqlite, 
     """A task waits for the lock in another thread: the loop goes on and answers everybody else."""
     store = open_sqlite()
     store.write(claim())
+    begun = threading.Event()
+    store._db.set_trace_callback(lambda statement: begun.set() if statement == "BEGIN IMMEDIATE" else None)
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
 
         async def run():
             waiting = asyncio.create_task(acall(store))
+            assert await asyncio.to_thread(begun.wait, SECONDS)  # the store asks for the lock
             for _ in range(1000):
                 await asyncio.sleep(0)
             assert not waiting.done()

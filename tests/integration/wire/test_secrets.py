@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import traceback
 from base64 import b64encode
 
@@ -60,23 +59,6 @@ def secret_request(url: str, **fields) -> WireRequest:
     )
 
 
-@pytest.fixture
-def everything_logged():
-    """Every record of every logger, formatted with its traceback, at the lowest level."""
-    stream = io.StringIO()
-    handler = logging.StreamHandler(stream)
-    root = logging.getLogger()
-    loggers = [root, *(logging.getLogger(name) for name in ("httpx", "httpcore", "httpcore.http11", "asyncio", "h11"))]
-    before = [(logger, logger.level) for logger in loggers]
-    root.addHandler(handler)
-    for logger in loggers:
-        logger.setLevel(logging.NOTSET + 1)
-    yield stream
-    root.removeHandler(handler)
-    for logger, level in before:
-        logger.setLevel(level)
-
-
 def leaked(*texts: str) -> list[str]:
     """The canaries found in any of these texts."""
     return [canary for canary in (*CANARIES, COOKIE) if any(canary in text for text in texts)]
@@ -91,7 +73,7 @@ ENDS = [pytest.param(name, marks=pytest.mark.slow if name == "hangs" else ()) fo
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_r76_no_end_of_an_exchange_shows_a_secret(name, everything_logged, capfd):
+def test_r76_no_end_of_an_exchange_shows_a_secret(name, logged, capfd):
     """However it ends, the answer, the flight, the logs and the terminal hold no canary of request or reply."""
     script, scheme = scripts()[name]
     flight = Flight()
@@ -101,12 +83,12 @@ def test_r76_no_end_of_an_exchange_shows_a_secret(name, everything_logged, capfd
         answer = exchange(request, deadline_seconds=deadline, flight=flight)
     captured = capfd.readouterr()
     assert leaked(shown(answer), shown(flight), shown(request)) == []
-    assert leaked(everything_logged.getvalue(), captured.out, captured.err) == []
+    assert leaked(logged.getvalue(), captured.out, captured.err) == []
     if isinstance(answer, Replied):
         assert leaked(str(answer.headers), answer.body.decode()) == []
 
 
-def test_r76_no_proxy_secret_is_shown(everything_logged):
+def test_r76_no_proxy_secret_is_shown(logged):
     """Credentials for the proxy stay between us and it, whether it opens the way or not."""
     refusal = f"HTTP/1.1 407 No\r\nproxy-authenticate: Basic {COOKIE}\r\n\r\n{PROXY}".encode()
     with Server(proxying(refusal, tunnel=False)) as proxy:
@@ -115,15 +97,15 @@ def test_r76_no_proxy_secret_is_shown(everything_logged):
         )
         answer = exchange(request, deadline_seconds=PATIENT)
     assert answer.reason == "proxy_refused"
-    assert leaked(shown(answer), shown(request), everything_logged.getvalue()) == []
+    assert leaked(shown(answer), shown(request), logged.getvalue()) == []
 
 
-def test_r76_a_refused_connection_shows_no_secret(everything_logged):
+def test_r76_a_refused_connection_shows_no_secret(logged):
     """The most ordinary failure of all names nothing either."""
     with dead_port() as port:
         request = secret_request(f"http://127.0.0.1:{port}/")
         answer = exchange(request, deadline_seconds=PATIENT)
-    assert leaked(shown(answer), everything_logged.getvalue()) == []
+    assert leaked(shown(answer), logged.getvalue()) == []
 
 
 def test_r76_an_interruption_carries_no_secret(monkeypatch):

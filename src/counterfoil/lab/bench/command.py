@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from counterfoil.lab.bench.floors import SameRows, Thin, load
 from counterfoil.lab.bench.fsyncs import counted
 from counterfoil.lab.bench.loop_lag import lag_p99_ms
 from counterfoil.lab.bench.startup import cli_start_ms, import_ms
 from counterfoil.lab.bench.subject import Subject
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 CALLERS = 64
 BLOCK = 16
@@ -71,7 +73,7 @@ def _figures(
         {"mine": subject.block, "async": subject.ablock, "thin": thin.block, "same": same.block}, rounds=rounds
     )
     progress("fsyncs and rows")
-    shape = _shape(subject)
+    measured = shape(subject)
     progress("64 callers, in turn with 64 raw connections")
     threads, tasks, many = _concurrent(subject, thin)
     progress("an event loop while another process holds the lock")
@@ -84,9 +86,9 @@ def _figures(
         "async_ratio": ratio(one["async"], one["thin"]),
         "loop_lag_ms_p99": round(lag, 3),
         "concurrent_ratio": {"threads": threads, "tasks": tasks},
-        "fsyncs_per_call": {"one": shape["fsyncs"], "many": many},
-        "rows_per_operation": shape["rows"],
-        "bytes_per_operation": shape["bytes"],
+        "fsyncs_per_call": {"one": measured["fsyncs"], "many": many},
+        "rows_per_operation": measured["rows"],
+        "bytes_per_operation": measured["bytes"],
         "cli_start_ms": round(cli_start_ms(subject.path), 1),
         "import_ms": round(import_ms(), 1),
         "p50_ms": {name: round(statistics.median(found) * 1e3, 3) for name, found in one.items()},
@@ -110,18 +112,14 @@ def ratio(subject: Sequence[float], floor: Sequence[float]) -> float:
     return round(statistics.median(s / f for s, f in zip(subject, floor, strict=True)), 3)
 
 
-def _shape(subject: Subject, calls: int = 400) -> dict[str, Any]:
+def shape(subject: Subject, calls: int = 400) -> dict[str, Any]:
     """Fsyncs, rows and bytes of one call, over enough calls to include the checkpoints they cause."""
-    with subject.ledger.store.lead() as db, counted(db) as count:
-        before = _weigh(db)
+    subject.call()  # both files are open
     with subject.ledger.store.lead() as db:
-        holder = counted(db)
-        count = holder.__enter__()
-    try:
+        before = _weigh(db)
+    with counted(db) as count:
         for _ in range(calls):
             subject.call()
-    finally:
-        holder.__exit__(None, None, None)
     with subject.ledger.store.lead() as db:
         after = _weigh(db)
     return {
@@ -147,13 +145,10 @@ def _concurrent(subject: Subject, thin: Thin) -> tuple[float, float, float]:
         with thin.callers(CALLERS) as callers:
             raw.append(load(callers, LOAD_SECONDS))
         with subject.ledger.store.lead() as db:
-            holder = counted(db)
-            count = holder.__enter__()
-        try:
+            pass  # the store writes through this connection for as long as nothing forks
+        with counted(db) as count:
             threads.append(load([subject.call] * CALLERS, LOAD_SECONDS))
             tasks.append(subject.tasks(CALLERS, LOAD_SECONDS))
-        finally:
-            holder.__exit__(None, None, None)
         syncs += count.syncs
         calls += (threads[-1] + tasks[-1]) * LOAD_SECONDS
     return ratio(threads, raw), ratio(tasks, raw), round(syncs / calls, 4)
@@ -172,9 +167,8 @@ def missed(figures: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def show(figures: Mapping[str, Any]) -> None:
+def show(figures: Mapping[str, Any], console: Console) -> None:
     """Print the figures beside their bars."""
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title="One guarded call, beside what the store itself costs", title_justify="left")
@@ -187,24 +181,6 @@ def show(figures: Mapping[str, Any]) -> None:
         table.add_row(name.replace("_", " "), str(value), f"{how} {bar:g}")
     for name in ("bytes_per_operation", "cli_start_ms", "import_ms"):
         table.add_row(name.replace("_", " "), str(figures[name]), "")
-    console = Console()
     console.print(table)
     for line in missed(figures):
         console.print(f"missed: {line}")
-
-
-def main(*, store: str, rounds: int, as_json: bool, keep: Path | None) -> int:
-    """Run the benchmark as a command; 0 when every bar is met, 1 when one is missed."""
-    import sys
-
-    assert store == "sqlite"  # noqa: S101 - the parser offers nothing else
-    if keep is not None:
-        keep.mkdir(parents=True, exist_ok=True)
-    figures = run(rounds=rounds, keep=keep, progress=lambda what: print(f"  {what} ...", file=sys.stderr))
-    if keep is not None:
-        (keep / "result.json").write_text(json.dumps(figures))
-    if as_json:
-        print(json.dumps(figures))
-    else:
-        show(figures)
-    return 0 if figures["ok"] else 1

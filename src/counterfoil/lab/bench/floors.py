@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +119,8 @@ class SameRows:
         self._samples = itertools.cycle(samples)
         self._last = 0
         self._db = connect(folder / "same-rows.db")
-        schema = resources.files("counterfoil.store.migrations")
         for name in opening.MIGRATIONS:
-            for statement in opening.statements(schema.joinpath(name).read_text(encoding="utf-8")):
+            for statement in opening.migration(name):
                 self._db.execute(statement)
         self._db.execute(f"PRAGMA wal_autocheckpoint = {opening.WAL_AUTOCHECKPOINT_PAGES}")
         grow_wal(self._db)

@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 from counterfoil.lab.bench.subject import Subject
 
@@ -37,7 +38,7 @@ def lag_p99_ms(subject: Subject) -> float:
         holder.wait(timeout=30)
 
 
-async def _measure(subject: Subject, release: object) -> float:
+async def _measure(subject: Subject, release: Callable[[], object]) -> float:
     callers = [asyncio.create_task(subject.acall()) for _ in range(8)]
     late: list[float] = []
     end = time.perf_counter() + HOLD_SECONDS
@@ -45,6 +46,6 @@ async def _measure(subject: Subject, release: object) -> float:
         start = time.perf_counter()
         await asyncio.sleep(TICK_SECONDS)
         late.append((time.perf_counter() - start - TICK_SECONDS) * 1e3)
-    release()  # type: ignore[operator]
+    release()
     await asyncio.gather(*callers)
     return statistics.quantiles(late, n=100)[98]

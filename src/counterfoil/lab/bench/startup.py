@@ -15,7 +15,7 @@ IMPORT = "import counterfoil; counterfoil.open"
 def cpu_ms(arguments: list[str]) -> float:
     """CPU time of one child process, in milliseconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *arguments], check=False, capture_output=True, timeout=60)
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, timeout=60)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3
 

@@ -1,0 +1,64 @@
+"""The benchmark's own rules: what it counts is counted, and what cannot be measured is no figure."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from counterfoil.lab.bench import command
+from counterfoil.lab.bench.floors import SameRows, Thin
+from counterfoil.lab.bench.startup import above_bare
+from counterfoil.lab.bench.subject import Subject
+
+CALLS = 40
+HELD = {
+    "sequential_ratio": 1.0, "thin_ratio": 1.0, "async_ratio": 1.0, "loop_lag_ms_p99": 1.0,
+    "concurrent_ratio": {"threads": 4.0, "tasks": 5.0}, "fsyncs_per_call": {"one": 2.0, "many": 0.05},
+    "rows_per_operation": 3.0,
+}  # fmt: skip
+
+
+@pytest.fixture
+def subject(tmp_path):
+    """A ledger to measure."""
+    made = Subject(tmp_path)
+    yield made
+    made.close()
+
+
+def test_one_call_is_two_syncs_and_three_rows(subject):
+    """Two durable commits, one operation and two events: neither fewer (another product) nor more."""
+    found = command.shape(subject, CALLS)
+    assert (found["fsyncs"], found["rows"]) == (2.0, 3.0)
+
+
+def test_same_rows_writes_the_rows_a_call_writes(subject, tmp_path):
+    """The floor that the sequential ratio stands on holds as many rows as the calls it copies."""
+    floor = SameRows(tmp_path, subject.warm_up(8))
+    floor.block(CALLS)
+    assert floor.counts() == (CALLS, 2 * CALLS)
+    floor.close()
+
+
+def test_the_thin_floor_settles_what_it_claims(tmp_path):
+    """Both of its commits are made."""
+    floor = Thin(tmp_path)
+    assert len(floor.block(CALLS)) == CALLS
+    with floor.callers(1) as (call,):
+        call()
+    floor.close()
+
+
+def test_a_command_that_fails_has_no_start_up_time():
+    """A broken start is fast; it must not pass for a figure."""
+    with pytest.raises(subprocess.CalledProcessError):
+        above_bare(["-c", "raise SystemExit(3)"])
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("rows_per_operation", 2.0), ("thin_ratio", 1.41), ("async_ratio", 2.1)])
+def test_a_bar_that_is_missed_is_named(name, wrong):
+    """Fewer rows than the product's own count as a miss, however fast they were written."""
+    assert command.missed(HELD) == []
+    (said,) = command.missed({**HELD, name: wrong})
+    assert said.startswith(name)
