@@ -8,6 +8,7 @@ import json
 import socket
 import sys
 import threading
+import traceback
 from pathlib import Path
 
 import pytest
@@ -259,6 +260,22 @@ def test_a_secret_without_a_value_sends_nothing(lab, source):
     assert error.value.__context__ is None
     nothing_sent(lab, adapter.send(order(), Flight()), "secret_missing")
     assert look(adapter, KEY)[0] == (Silent(may_have_left=False, reason="secret_missing"),)
+
+
+def test_a_sources_own_words_stay_behind(lab):
+    """A source that says itself what is missing is believed; what it met, and its frames, do not go on."""
+
+    def vault():
+        try:
+            raise RuntimeError(SECRET)
+        except RuntimeError:
+            raise SecretMissing("pay", name="vault", problem="is sealed")  # noqa: B904 - as sources are written
+
+    adapter = provider(lab, secrets={"/headers/authorization": vault})
+    with pytest.raises(SecretMissing, match="is sealed") as error:
+        adapter.check(order())
+    assert error.value.__context__ is None
+    assert "vault" not in [frame.name for frame in traceback.extract_tb(error.tb)]
 
 
 def test_a_secret_is_asked_for_as_late_as_possible(lab):

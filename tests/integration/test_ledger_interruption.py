@@ -14,7 +14,8 @@ from tests.crash.world import World
 
 from counterfoil.domain.answer import Replied, Silent
 from counterfoil.domain.audit import audit
-from counterfoil.domain.errors import StoreBusy
+from counterfoil.domain.command import Claim
+from counterfoil.domain.errors import NotRecorded, StoreBusy, StoreUnsafe
 from counterfoil.domain.event import attempts_of
 from counterfoil.domain.words import Dispatch, Finding, Outcome, Standing
 from counterfoil.runtime import executor as executing
@@ -395,6 +396,38 @@ def test_an_answer_in_the_moment_of_cancellation_is_kept(world, ledger):
     (operation,) = ledger.store.operations(limit=9)
     assert operation.settled_by == "succeeded:answer"
     assert provider.sent == 1
+    assert (ledger._executor.detached, ledger._roster.in_hand) == (set(), set())
+
+
+@pytest.mark.parametrize("awaited", [False, True], ids=["blocking", "awaited"])
+def test_an_answer_an_unsafe_store_refuses_is_spooled(ledger, monkeypatch, awaited):
+    """The file was replaced after the claim: the answer is insisted on and spooled, never dropped."""
+    monkeypatch.setattr(executing, "INSIST_FIRST_SECONDS", 0.0)
+    write, awrite = ledger.store.write, ledger.store.awrite
+
+    def refused(command):
+        if not isinstance(command, Claim):
+            raise StoreUnsafe(str(ledger.store.path), "was removed or replaced")
+        return write(command)
+
+    async def arefused(command):
+        return await awrite(command) if isinstance(command, Claim) else refused(command)
+
+    async def apay(order):
+        return {"id": order}
+
+    def pay(order):
+        return {"id": order}
+
+    guarded = ledger.action(apay if awaited else pay, name="pay", key=lambda order: order, **WHO)
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger.store, "write", refused)
+        patched.setattr(ledger.store, "awrite", arefused)
+        with pytest.raises(NotRecorded) as caught:
+            asyncio.run(guarded("o-1")) if awaited else guarded("o-1")
+    assert caught.value.spooled
+    assert ledger.drain() == 1
+    assert ledger.get(caught.value.operation).outcome is Outcome.SUCCEEDED
 
 
 @pytest.mark.parametrize("repeats", [1, 50])

@@ -43,6 +43,13 @@ def test_an_unreported_attempt_is_recovered_after_its_deadline():
     assert step(KEY, *tries) == Next("recover", 30.0)
 
 
+def test_the_gap_between_looks_stops_doubling():
+    """A contract with many looks is looked at for as long as it says; the gap never outgrows its bound."""
+    budget = msgspec.structs.replace(KEY.read_budget, looks_max=2_000)
+    found = step(msgspec.structs.replace(KEY, read_budget=budget), attempt(U), looks=1_500)
+    assert found == Next("look", 256 * budget.spacing_seconds)
+
+
 @pytest.mark.parametrize(("looks", "jitter", "after"), [(0, 0.0, 0.2), (0, 1.0, 0.24), (1, 0.0, 1.0), (4, 0.5, 8.8)])
 def test_looks_are_spaced_and_spread(looks, jitter, after):
     """The first look comes soon, each later one after twice the gap, all spread by the contract's jitter."""

@@ -55,6 +55,13 @@ def test_a_secret_stands_only_where_the_contract_says():
         resolvers("pay", {}, CONTRACT)
 
 
+def test_a_secret_in_the_place_of_its_pointer_is_not_repeated():
+    """Pointer and secret changed places: the error says so, without the secret."""
+    with pytest.raises(SecretMisplaced, match="no pointer") as caught:
+        resolvers("pay", {SECRET: AT}, CONTRACT)
+    assert SECRET not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "reference",
     [

@@ -241,12 +241,33 @@ def test_r57_every_connection_syncs_fully(open_sqlite):
         store.write(first)
         store.load(first.id)
         seen += [
-            [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")]
+            [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode", "fullfsync")]
             for db in (store._db, store._reader)
         ]
         store.before_fork()  # what a fork does to the connections
         store.after_in_parent()
-    assert seen == [[2, "wal"]] * 4
+    assert seen == [[2, "wal", 1]] * 4
+
+
+class Switching(sqlite3.Connection):
+    """A new file that another process is just switching to its log."""
+
+    busy = 2
+
+    def execute(self, statement, *parameters):
+        if "journal_mode = WAL" in statement and self.busy:
+            self.busy -= 1
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+        return super().execute(statement, *parameters)
+
+
+def test_a_file_that_another_process_switches_is_waited_for(path):
+    """SQLite answers BUSY at once there, whatever the time-out: it is asked again instead of refused."""
+    with contextlib.closing(sqlite3.connect(path, factory=Switching)) as db:
+        assert opening._logged_ahead(db) == "wal"
+        assert db.busy == 0
 
 
 class Deaf(sqlite3.Connection):

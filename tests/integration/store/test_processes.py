@@ -221,6 +221,19 @@ def test_nothing_is_claimed_in_a_file_that_is_not_there_any_more(path, change, f
         assert len(whole(path)) == 1
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_nothing_is_read_from_a_file_that_took_the_place(path):
+    """Connections were opened again after the file was replaced: another book's receipts are not this one's."""
+    store = SqliteStore(path)
+    first = claim()
+    store.write(first)
+    replaced(path)
+    forked()
+    with pytest.raises(StoreUnsafe, match="removed or replaced"):
+        store.load(first.id)
+    store.close()
+
+
 def test_nothing_is_claimed_in_a_log_that_others_cannot_read(path):
     """This process copied the file, another closed it: the log in use is gone, and that is noticed."""
     store = SqliteStore(path)
