@@ -12,8 +12,11 @@ import pytest
 
 SKIPS = "import pytest\n\ndef test_skipped():\n    pytest.skip('not today')\n"
 LEAVES = (
-    "import subprocess, sys\nleft = []\n\n"
-    "def test_leaves():\n    left.append(subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE))\n"
+    "import subprocess, sys\nfrom subprocess import PIPE\nleft = []\n\n"
+    "def test_leaves():\n"
+    "    said = 'print(1, flush=True); input()'\n"
+    "    left.append(subprocess.Popen([sys.executable, '-c', said], stdin=PIPE, stdout=PIPE))\n"
+    "    left[0].stdout.readline()\n"  # it runs under its own name: until then it has no command line
 )
 PASSES = "def test_passes():\n    pass\n"
 
