@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         OperatorError,
         OutcomeUnknown,
         Rejected,
+        ResultGone,
         Unavailable,
     )
     from counterfoil.providers.function import Question, provider_key
@@ -36,6 +37,7 @@ _WHERE = {
     "NotRecorded": ("counterfoil.domain.errors", "NotRecorded"),
     "NotSent": ("counterfoil.domain.errors", "NotSent"),
     "Held": ("counterfoil.domain.errors", "Held"),
+    "ResultGone": ("counterfoil.domain.errors", "ResultGone"),
 }
 
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "Question",
     "Receipt",
     "Rejected",
+    "ResultGone",
     "Unavailable",
     "open",
     "provider_key",

@@ -19,6 +19,7 @@ def open_ledger(  # noqa: PLR0913 - each is a word of its own at the door
     run: str = "",
     conversation: str = "",
     fingerprint_key: bytes | None = None,
+    production: bool = False,
     worker: bool = False,
 ) -> Ledger:
     """Open a receipts file, made private where it is new, and return its ledger.
@@ -30,6 +31,7 @@ def open_ledger(  # noqa: PLR0913 - each is a word of its own at the door
         run: the current run's id, for actions with `occurrence="run"`.
         conversation: the current conversation's id, likewise.
         fingerprint_key: keys the fingerprints (HMAC) where payload values could be guessed.
+        production: refuse actions that name no owner and authoriser, where a developer is only warned.
         worker: recover and reconcile in a thread of this process.
 
     Raises:
@@ -43,7 +45,9 @@ def open_ledger(  # noqa: PLR0913 - each is a word of its own at the door
         raise BadValue("fingerprint_key", "…", wanted="bytes that are not empty")
     scopes = {name: value for name, value in (("run", run), ("conversation", conversation)) if value}
     store = SqliteStore(path)
-    ledger = Ledger(store, actor=actor, tenant=tenant, scopes=scopes, fingerprint_key=fingerprint_key)
+    ledger = Ledger(
+        store, actor=actor, tenant=tenant, scopes=scopes, fingerprint_key=fingerprint_key, production=production
+    )
     if worker:
         from counterfoil.runtime.worker import Worker
 

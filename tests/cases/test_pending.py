@@ -70,7 +70,7 @@ STUCK = {
     19: covered("test_r19_nothing_falsy_is_an_absence"),
     20: covered("test_r20_charged_and_then_raised_is_unknown"),
     21: covered("test_r21_fifty_parallel_calls_are_one_send"),
-    22: covered("test_r22_tokens_and_numbers_never_go_back", (PERMISSION, "numbers that survive retention")),
+    22: covered("test_r22_tokens_and_numbers_never_go_back"),
     23: covered("test_r23_a_paused_sender_is_not_replaced", (PROOF, "SIGSTOP at every point and past the horizon")),
     24: covered("test_r22_r24_no_clock_takes_a_send_out_of_a_living_hand", (POSTGRESQL, "the server's clock")),
     25: covered("test_r25_every_signal_leaves_a_safe_state"),
@@ -97,7 +97,7 @@ KEYS = {
     38: covered("test_r38_r39_a_busy_or_bound_key_means_an_earlier_request"),
     39: covered("test_r38_r39_a_busy_or_bound_key_means_an_earlier_request"),
     40: covered("test_r40_the_caller_names_the_occurrence"),
-    41: pending((PERMISSION, "retention that leaves a tombstone: an old redelivery is refused, never sent")),
+    41: covered("test_r41_a_task_that_is_redelivered_after_retention_is_never_sent"),
     42: covered(
         "test_r42_past_its_time_a_key_is_no_protection", (CATALOGUE, "real keys' lifetimes, escalated in time")
     ),

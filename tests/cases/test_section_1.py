@@ -221,7 +221,7 @@ def test_r08_no_one_can_force_a_second_attempt_by_name_alone(lab, book, kind):
     for basis in (None, "not_sent", "same_key_replay", "absence_proven", "rejected_without_effect"):
         with pytest.raises(counterfoil.CallerError, match="no further attempt is permitted"):
             ledger.attempt(receipt.id, basis=basis)
-    with pytest.raises(counterfoil.CallerError, match="only a decision overrides"):
+    with pytest.raises(counterfoil.CallerError, match="no override is on record"):
         ledger.attempt(receipt.id, basis="operator_override")
     assert is_unknown(receipt.refresh())
     assert counted(lab, kind, receipt, payload) == (1, 1)

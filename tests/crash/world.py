@@ -12,7 +12,8 @@ from counterfoil.domain.answer import Replied, Silent
 from counterfoil.domain.audit import audit
 from counterfoil.domain.canonical import parse
 from counterfoil.domain.words import Dispatch, Outcome
-from counterfoil.runtime.guarded import GuardedHttp, action_of, declared
+from counterfoil.runtime.declared import action_of, declared
+from counterfoil.runtime.guarded import GuardedHttp
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.registered import Registered
 from counterfoil.runtime.worker import Worker

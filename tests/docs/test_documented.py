@@ -101,6 +101,11 @@ def test_the_how_to_runs_as_printed(folder: Path, monkeypatch: pytest.MonkeyPatc
             assert page.printed == text
         elif language == "console":
             page.console(text)
+        elif language == "yaml" and text.startswith("# policy.yaml\n"):
+            (folder / "policy.yaml").write_text(text, encoding="utf-8")
+        elif language == "yaml" and text.startswith("# also in policy.yaml\n"):
+            with (folder / "policy.yaml").open("a", encoding="utf-8") as policy:
+                policy.write(text)
         elif language == "yaml":
             (folder / "appointments.yaml").write_text(text, encoding="utf-8")
             from counterfoil.runtime import actions
@@ -176,6 +181,17 @@ def test_every_key_of_the_files_is_documented() -> None:
     assert keys <= set(re.findall(r"\w+", (ROOT / "docs/reference.md").read_text(encoding="utf-8")))
 
 
+def test_every_key_of_a_policy_is_documented() -> None:
+    """The reference names every key of a policy file in its own section."""
+    from counterfoil.domain.policy import Override, When
+    from counterfoil.runtime import policy_entries as entries
+
+    structs = [Override, When, *(kind for name, kind in inspect.getmembers(entries) if name.endswith("Entry"))]
+    keys = {key for struct in [*structs, entries.PolicyFile] for key in struct.__struct_fields__}
+    text = (ROOT / "docs/reference.md").read_text(encoding="utf-8").split("## Policies\n")[1].split("\n## ")[0]
+    assert keys <= set(re.findall(r"\w+", text))
+
+
 def test_the_readme_shows_what_the_demo_prints() -> None:
     """The picture asks as often as the demonstration's agent does before it looks."""
     picture = blocks(ROOT / "README.md")[0][1]
@@ -204,7 +220,7 @@ def test_every_verb_and_exit_code_is_documented() -> None:
 
 def test_everything_that_may_be_declared_is_documented() -> None:
     """The reference names every declaration an action takes."""
-    from counterfoil.runtime.guarded import Declared
+    from counterfoil.runtime.declared import Declared
 
     text = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
     assert set(Declared.__struct_fields__) <= set(re.findall(r"\w+", text))

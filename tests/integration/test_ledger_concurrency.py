@@ -8,14 +8,16 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 
 import counterfoil
 from counterfoil import contracts
 from counterfoil.domain.answer import Silent
 from counterfoil.domain.audit import audit
+from counterfoil.domain.contract import AutomaticAttempts
 from counterfoil.domain.words import Outcome, Standing
-from counterfoil.runtime.guarded import action_of, declared
+from counterfoil.runtime.declared import action_of, declared
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.registered import Registered
 from counterfoil.store.sqlite import SqliteStore
@@ -168,7 +170,8 @@ import msgspec
 from counterfoil import contracts
 from counterfoil.domain.answer import Silent
 from counterfoil.domain.contract import AutomaticAttempts
-from counterfoil.runtime.guarded import GuardedHttp, action_of, declared
+from counterfoil.runtime.declared import action_of, declared
+from counterfoil.runtime.guarded import GuardedHttp
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.registered import Registered
 from counterfoil.runtime.worker import Worker
@@ -228,7 +231,10 @@ def due_for_replay(folder, count):
     """So many operations whose looks are spent and whose contract grants a replay."""
     with Ledger(SqliteStore(folder / "receipts.db"), actor="agent:pay") as ledger:
         said = declared({"account": "acct_lab", **WHO}, "lab.key")
-        action = action_of(said, "lab.key", contract=contracts.load("lab.key"), tenant="default")
+        once = msgspec.structs.replace(
+            contracts.load("lab.key"), automatic_attempts=AutomaticAttempts(same_key_replay=1)
+        )
+        action = action_of(said, "lab.key", contract=once, tenant="default")
         registered = Registered(action, Lost())
         ledger.register(registered)
         made = []

@@ -116,9 +116,9 @@ class Commands:
 
 
 def _talk(screen, typed, until):
-    """Type once the terminal shows what is waited for; read until the other side ends."""
+    """Type, or do what is to be done first and type what it returns, once the terminal shows what is waited for."""
     shown, deadline = b"", time.monotonic() + SECONDS
-    pending = typed.encode()
+    pending = typed
     while select.select([screen], [], [], max(0.0, deadline - time.monotonic()))[0]:
         try:
             more = screen.read(65536)
@@ -128,8 +128,8 @@ def _talk(screen, typed, until):
             break
         shown += more
         if pending and until.encode() in shown:
-            screen.write(pending)
-            pending = b""
+            screen.write((pending() if callable(pending) else pending).encode())
+            pending = ""
     return shown.decode(errors="replace")
 
 

@@ -224,7 +224,7 @@ def test_the_command_line_starts_fast(commands, words):
 HEAVY = ("asyncio", "httpx", "jsonschema", "rich", "sqlite3", "yaml")
 
 
-@pytest.mark.parametrize("verb", [None, "run", "worker", "attempt", "reconcile", "resolve"])
+@pytest.mark.parametrize("verb", [None, "run", "worker", "attempt", "reconcile", "resolve", "policy"])
 def test_help_imports_nothing_heavy(commands, verb):
     """Neither the table of verbs nor a verb's arguments need what only the verb's work needs."""
     words = ["--help"] if verb is None else [verb, "--help"]

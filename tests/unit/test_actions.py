@@ -87,7 +87,11 @@ def test_a_whole_file_is_registered(load):
         "refund.money", "acct_1", "payments", "payments-lead",
     )  # fmt: skip
     assert (action.occurrence, action.siblings, action.floats_refused) == (Occurrence.DAY, Siblings.HELD, True)
-    assert (action.effect_pointers, action.immaterial, action.result) == (("/order",), ("/note",), ("/id",))
+    assert (action.effect_pointers, action.immaterial, action.result) == (
+        ("/order",),
+        {"/note": "a note for the shop"},
+        ("/id",),
+    )
     assert (action.longest_delivery, action.longest_delivery_by) == (900.0, "payments")
     assert action.destination == "https://example.invalid/api"
     order = ledger.registry["refund"].order({"order": "1", "amount": 15}, actor="a", scopes={}, key="k")

@@ -23,19 +23,25 @@ MADE = [
     errors.NoSuchOperation("op_1"),
     errors.NoBasis("op_1", ("an attempt may have left",)),
     errors.BadValue("key", 1.5, wanted="a key is text or an integer"),
+    errors.NotPermitted("pay", rule="no refunds", why="the season is over"),
+    errors.NotDecided("op_1", "approve", ("permission is denied",)),
     errors.StoreUnsafe("receipts.db", "is truncated"),
     errors.StoreTooNew("receipts.db", found=9, known=1),
     errors.ContractInvalid("x.yaml", 7, "is no contract"),
     errors.SecretMissing("pay", name="TOKEN", problem="is empty"),
     errors.ActionsInvalid("actions.py", "holds no ledger"),
+    errors.PolicyInvalid("policy.yaml", 7, "is unreachable"),
     errors.InvariantBroken("cannot be"),
     errors.StoreBusy("busy"),
     errors.StoreFull("full"),
+    errors.BreakerOpen("psp", exposure=5200.0, limit=5000.0),
     errors.NotRecorded("op_1", spooled=True),
     errors.OutcomeUnknown("unknown"),
     errors.Rejected("no"),
     errors.NotSent("nothing left"),
     errors.Held("held"),
+    errors.ResultGone("erased"),
+    errors.NotAuthorized("pending"),
 ]
 
 
@@ -79,6 +85,7 @@ def test_messages_name_the_thing_and_cut_digests():
     assert "a" * 20 not in conflict
     assert "'/'" in str(errors.PayloadRefused("", "is NaN"))
     assert "registered: none" in str(errors.UnknownAction("pay", known=()))
+    assert str(errors.PolicyInvalid("policy.yaml", 0, "cannot be read")) == "policy.yaml: cannot be read"
     assert "could not be spooled" in str(errors.NotRecorded("op_1", spooled=False))
 
 

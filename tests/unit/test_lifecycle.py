@@ -7,9 +7,9 @@ import itertools
 import msgspec
 import pytest
 
-from counterfoil.domain.lifecycle import lifecycle, outcome_now, permitted
+from counterfoil.domain.lifecycle import lifecycle, outcome_now, permission_now, permitted
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.words import Dispatch, Lifecycle, Outcome
+from counterfoil.domain.words import Dispatch, Lifecycle, Outcome, Permission
 
 DEADLINE = 110.0
 
@@ -76,6 +76,7 @@ def test_every_name_is_reached():
 
 
 BLOCKED = ("get_outcome", "wait", "ask_operator")
+NOT_SENT = {"unresolved": 0, "dispatch": Dispatch.NOT_STARTED}
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,10 @@ BLOCKED = ("get_outcome", "wait", "ask_operator")
         ({"unresolved": 0}, Outcome.UNKNOWN, BLOCKED),
         ({"unresolved": 0, "dispatch": Dispatch.NOT_STARTED, "held_by": "op_2"}, Outcome.UNOBSERVED, BLOCKED),
         ({"unresolved": 0, "dispatch": Dispatch.NOT_STARTED}, Outcome.UNOBSERVED, ("call_again", "get_outcome")),
+        ({**NOT_SENT, "permission": Permission.PENDING}, Outcome.UNOBSERVED, BLOCKED),
+        ({**NOT_SENT, "permission": Permission.EXPIRED}, Outcome.UNOBSERVED, ("call_again", "get_outcome")),
+        ({**NOT_SENT, "permission": Permission.DENIED}, Outcome.UNOBSERVED, ("get_outcome", "ask_operator")),
+        ({**NOT_SENT, "permission": Permission.REVOKED}, Outcome.UNOBSERVED, ("get_outcome", "ask_operator")),
         ({"unresolved": 0}, Outcome.SUCCEEDED, ("use_result", "get_outcome")),
         ({"unresolved": 0}, Outcome.ACCEPTED, ("use_result", "get_outcome")),
         ({"unresolved": 0}, Outcome.REJECTED, ("get_outcome", "ask_operator")),
@@ -94,4 +99,20 @@ BLOCKED = ("get_outcome", "wait", "ask_operator")
 )
 def test_what_an_agent_may_do(columns, outcome, steps):
     """Calling again is offered only where nothing left, and never while anything is unresolved."""
-    assert permitted(operation(**columns), outcome) == steps
+    o = operation(**columns)
+    assert permitted(o, outcome, o.permission) == steps
+
+
+@pytest.mark.parametrize(
+    ("step", "later", "reads"),
+    [
+        ("approve", 0.0, Permission.PENDING),
+        ("approve", 0.1, Permission.EXPIRED),
+        ("dispatch", 0.1, Permission.EXPIRED),
+        ("call", 0.1, Permission.PENDING),
+    ],
+)
+def test_a_permission_reads_as_expired_once_its_time_is_over(step, later, reads):
+    """Recorded or not: nobody is told that something may go which would not."""
+    waiting = operation(permission=Permission.PENDING, step=step, due_at=100.0, unresolved=0)
+    assert permission_now(waiting, 100.0 + later) is reads

@@ -121,7 +121,7 @@ def test_a_worker_that_reports_meanwhile_is_not_called_dead():
 def test_a_look_that_is_due_is_made():
     """Recovered and unknown: the worker pays a look and makes it."""
     history = row(unknown(), due_at=NOON)
-    plan = work(history, action(), draw(2), by="w")
+    plan = work(history, order(action()), draw(2), by="w")
     paid = ruled(history, next(plan).rule, NOON + 60)
     assert isinstance(plan.send(Amended(history=paid)), Look)
     amend = plan.send((Silent(may_have_left=True, reason="reset"),))
@@ -132,7 +132,7 @@ def test_a_look_that_is_due_is_made():
 def test_a_look_that_is_not_due_waits():
     """Nothing is passed on because it is early."""
     history = row(unknown(), due_at=NOON + 900)
-    plan = work(history, action(), draw(2), by="w")
+    plan = work(history, order(action()), draw(2), by="w")
     why = declined(history, next(plan).rule)
     assert why == (NOT_DUE,)
     assert ends(plan, Declined(because=why, history=history)).operation.step == "look"
@@ -142,7 +142,7 @@ def test_a_look_that_is_not_due_waits():
 def test_a_spent_budget_passes_on(looks, after):
     """Looks that were paid and died in the making are spent: the replay is next, with the reason on record."""
     history = row(unknown(), due_at=NOON, looks=looks)
-    plan = work(history, action(), draw(2), by="w")
+    plan = work(history, order(action()), draw(2), by="w")
     amend = plan.send(None)
     amend = plan.send(Declined(because=declined(history, amend.rule), history=history))
     passed = ruled(history, amend.rule)
@@ -154,14 +154,14 @@ def test_a_spent_budget_passes_on(looks, after):
 def test_a_look_nobody_can_make_is_for_a_person():
     """With its payload erased there is nothing to compare with: no read is paid, and somebody is asked."""
     history = erased(unknown(of=action("lab.lookup")))
-    plan = work(history, action("lab.lookup"), draw(2), by="w")
+    plan = work(history, order(action("lab.lookup")), draw(2), by="w")
     amend = next(plan)
     assert ends(plan, Amended(history=ruled(history, amend.rule))).operation.step == "review"
 
 
 def to_replay(history=None):
     history = history or row(unknown(), step="replay", due_at=NOON)
-    plan = work(history, action(), draw(2), by="w")
+    plan = work(history, order(action()), draw(2), by="w")
     return history, plan, next(plan)
 
 
@@ -203,7 +203,7 @@ def test_a_replay_is_checked_like_every_attempt():
     """Business that has moved on refuses the worker too, and a person is asked."""
     of = action(checked=True)
     history = row(unknown(), step="replay", due_at=NOON)
-    plan = work(history, of, draw(2), by="w")
+    plan = work(history, order_of(history, of), draw(2), by="w")
     assert isinstance(next(plan), Validate)
     amend = plan.send("cancelled")
     assert ends(plan, Amended(history=ruled(history, amend.rule))).because == ("cancelled",)
@@ -218,7 +218,7 @@ def test_a_replay_is_checked_like_every_attempt():
 )
 def test_there_is_nothing_to_do(history, standing):
     """What is with a person or settled is answered as it stands."""
-    ended = ends(work(history, action(), draw(2), by="w"))
+    ended = ends(work(history, order(action()), draw(2), by="w"))
     assert (ended.standing, ended.operation) == (standing, history.operation)
 
 

@@ -11,7 +11,7 @@ from counterfoil import contracts
 from counterfoil.domain.errors import BadValue, NotDeclared, PayloadRefused
 from counterfoil.domain.identifier import NONCE_BYTES, operation_id
 from counterfoil.domain.intent import Occurrence, Siblings
-from counterfoil.runtime.guarded import declared
+from counterfoil.runtime.declared import declared
 from counterfoil.runtime.registered import KEY_CHARS_MAX, Registered, code_digest
 
 

@@ -10,9 +10,11 @@ from counterfoil import contracts
 from counterfoil.domain import rules
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Amendment, Declined
+from counterfoil.domain.contract import digest
 from counterfoil.domain.event import Begun, Decided, EventKind, Noted, attempts_of, begun_of
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.payload import salted_digest
+from counterfoil.domain.permission import NOT_DECIDED
 from counterfoil.domain.words import (
     AttemptClass,
     Basis,
@@ -186,7 +188,7 @@ def test_nothing_else_is_passed_on(columns):
 def begun(token="w.2"):
     return Begun(
         attempt=Attempt(number=1, token=token, worker="w", send_seconds=SECONDS), provider_key="op_new",
-        contract="ct1:x", contract_id="lab.key", payload_digest="sd1:new",
+        contract=digest(KEY), contract_id="lab.key", payload_digest="sd1:new",
     )  # fmt: skip
 
 
@@ -239,7 +241,12 @@ def test_the_same_token_claims_once():
 )
 @pytest.mark.parametrize("basis", [None, *Basis])
 def test_what_no_basis_overrides(columns, why, basis):
-    """Without permission, after abandonment, or with the effect proven, no basis claims anything."""
+    """Without permission, after abandonment, or with the effect proven, no basis claims anything.
+
+    What has expired may be overridden: so many people's decision is a permission of its own, and none is on record.
+    """
+    if (columns.get("permission"), basis) == (Permission.EXPIRED, Basis.OPERATOR_OVERRIDE):
+        why = NOT_DECIDED
     before = row(observed(claimed(), Finding.NOT_SENT), **columns)
     assert declined(before, again(basis=basis)) == (why,)
 

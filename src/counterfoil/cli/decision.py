@@ -17,7 +17,7 @@ from counterfoil.domain.operation import Operation
 NAME_CHARS_MAX, REASON_CHARS_MAX = 200, 4000
 """A name and a sentence or two; what is longer belongs in the evidence."""
 CONFIRM_CHARS = 6
-"""Of an operation's id: enough that nobody types them for another one by habit."""
+"""Of a name that ends at random: enough that nobody types them for another one by habit."""
 _KEY_COLUMNS = 60
 
 
@@ -27,6 +27,17 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     reason: str
     how: str
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision is about, as it is shown and confirmed."""
+
+    said: str
+    """One line."""
+    name: str
+    """Its last characters are typed to confirm."""
+    kind: str
+    """What that name is, e.g. `id`."""
 
 
 def decide(asked: argparse.Namespace, operation: Operation, what: str) -> Decision:
@@ -40,6 +51,12 @@ def decide(asked: argparse.Namespace, operation: Operation, what: str) -> Decisi
     Raises:
         BadValue: nobody can be asked and nobody is named, or the confirmation was another text.
     """
+    said = f"{operation.id}  {operation.action} {clipped(operation.key, _KEY_COLUMNS)}  account {operation.account}"
+    return decide_about(asked, Subject(said=said, name=operation.id, kind="id"), what)
+
+
+def decide_about(asked: argparse.Namespace, subject: Subject, what: str) -> Decision:
+    """The same about anything that has a name of its own."""
     user = _os_user()
     if asked.decider is not None:
         reason = _text("--reason", asked.reason or "", REASON_CHARS_MAX)
@@ -49,16 +66,16 @@ def decide(asked: argparse.Namespace, operation: Operation, what: str) -> Decisi
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         said = "nobody is named who decides: pass --as NAME and --reason TEXT, or confirm at a terminal"
         raise Missing("--as", said)
-    _confirm(operation, what)
+    _confirm(subject, what)
     reason = asked.reason if asked.reason is not None else _ask("reason: ")
     said = _text("--reason", reason, REASON_CHARS_MAX)
     return Decision(by=user, reason=said, how=f"confirmed at a terminal by {user}")
 
 
-def _confirm(operation: Operation, what: str) -> None:
-    wanted = operation.id[-CONFIRM_CHARS:]
-    note(f"{operation.id}  {operation.action} {clipped(operation.key, _KEY_COLUMNS)}  account {operation.account}")
-    given = _ask(f"{what}? Type the last {CONFIRM_CHARS} characters of its id to confirm: ")
+def _confirm(subject: Subject, what: str) -> None:
+    wanted = subject.name[-CONFIRM_CHARS:]
+    note(subject.said)
+    given = _ask(f"{what}? Type the last {CONFIRM_CHARS} characters of its {subject.kind} to confirm: ")
     if given.strip().lower() != wanted:
         raise BadValue("confirmation", given[:CONFIRM_CHARS], wanted=f"not {wanted!r}: nothing was decided")
 

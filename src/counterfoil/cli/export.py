@@ -28,7 +28,8 @@ def run(asked: argparse.Namespace) -> int:
     with for_reading(asked) as ledger:
         history = readable(ledger, asked.operation)
         outcome = read(ledger, history.operation).outcome
-        made = export.document(history, outcome=outcome, payload=asked.payload)
+        refused = ledger.store.refusals(history.operation.n)
+        made = export.document(history, outcome=outcome, payload=asked.payload, refused=refused)
         if asked.out is not None:
             export.write(asked.out, made, store=ledger.store.path)
     if asked.out is None:

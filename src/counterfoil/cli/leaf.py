@@ -19,7 +19,7 @@ from counterfoil.cli.steps import CONDITIONS, Negative, Step
 from counterfoil.cli.story import heard
 from counterfoil.cli.terminal import clipped, safe
 from counterfoil.domain.attempt import Attempt
-from counterfoil.domain.event import Begun, Decided, Event, EventKind, Noted, begun_of, evidence_of
+from counterfoil.domain.event import Begun, Decided, Event, EventKind, Noted, begun_of, evidence_of, removed_of
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.words import Coverage, Discrepancy, Finding, Outcome
 from counterfoil.runtime.export import body_of
@@ -171,19 +171,21 @@ def _assumption(name: str, assumed: object) -> str:
     return f"{said}: {clipped(assumed.get('why', ''), TEXT_COLUMNS)}"
 
 
-def tried(attempt: Attempt, begun: Begun, *, now: float) -> Iterator[RenderableType]:
+def tried(attempt: Attempt, begun: Begun | None, *, now: float) -> Iterator[RenderableType]:
     """One attempt: when, on which basis, and how it ended.
 
     Args:
         attempt: as the evidence leaves it.
-        begun: as it was claimed.
+        begun: as it was claimed; None where retention removed that.
         now: seconds since the epoch.
     """
     yield Text.assemble(
         (f"attempt {attempt.number}", STRONG), f"  {moment(attempt.started_at, fine=True)} UTC",
         ("  on record before the first byte", QUIET),
     )  # fmt: skip
-    basis = f"{begun.basis}: {'; '.join(begun.because)}" if begun.basis else "the first"
+    basis = "removed" if begun is None else "the first"
+    if begun is not None and begun.basis:
+        basis = f"{begun.basis}: {'; '.join(begun.because)}"
     yield facts(
         [("basis", basis), ("send deadline", f"{moment(attempt.deadline)} UTC"), ("ended", _ended(attempt, now))],
         inset=INSET,
@@ -334,8 +336,18 @@ def happening(event: Event) -> str:
         case EventKind.LOOKING:
             noted = msgspec.json.decode(event.record, type=Noted)
             return f"look {noted.facts.get('used', '?')} of {noted.facts.get('of', '?')} paid for"
+        case EventKind.REMOVED:
+            return removed_line(event)
         case _:
             return clipped(msgspec.json.decode(event.record, type=Noted).note, TEXT_COLUMNS)
+
+
+def removed_line(event: Event) -> str:
+    """What retention removed, and by which rule."""
+    left = removed_of((event,))
+    assert left is not None  # noqa: S101 - it is one
+    events = f"{left.events} event{'' if left.events == 1 else 's'}"
+    return f"{events} removed by the retention of {clipped(left.rule, TEXT_COLUMNS)!r}, policy {short(left.policy)}"
 
 
 def still_unknown(outcome: Outcome, discrepancy: Discrepancy, attempts: Sequence[Attempt]) -> Iterator[str]:

@@ -13,10 +13,10 @@ import msgspec
 
 from counterfoil.cli import exits, parser
 from counterfoil.cli.named import SHORT_CHARS
-from counterfoil.domain.lifecycle import lifecycle, permitted
+from counterfoil.domain.lifecycle import lifecycle, permission_now, permitted
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY
-from counterfoil.domain.words import Discrepancy, Dispatch, Lifecycle, Outcome
+from counterfoil.domain.words import Discrepancy, Dispatch, Lifecycle, Outcome, Permission
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -46,6 +46,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     lifecycle: Lifecycle
     now: float
+
+    @property
+    def permission(self) -> Permission:
+        """As it reads now."""
+        return permission_now(self.operation, self.now)
 
     @property
     def age(self) -> float:
@@ -136,7 +141,7 @@ def as_json(entry: Entry) -> dict[str, Any]:
         "exposed_value": entry.exposed,
         "why": why(entry.operation, entry.outcome),
         "next": next_step(entry.operation, entry.now),
-        "permitted": list(permitted(entry.operation, entry.outcome)),
+        "permitted": list(permitted(entry.operation, entry.outcome, entry.permission)),
     }
 
 

@@ -85,6 +85,7 @@ _TABLES: Mapping[type[StrEnum], Mapping[Any, Mark]] = {
 SAME, DIFFERS, NOT_REPORTED = Mark("=", SUCCEEDED), Mark("≠", AMBER), Mark("·", QUIET)
 MET, MISSING = Mark("☑", SUCCEEDED), Mark("☐", AMBER)
 GO, BLOCKED = Mark("→", STRONG), Mark("⊘", QUIET)
+REMOVED = Mark("·", QUIET, "┄")
 INTACT, BROKEN = Mark("≡", QUIET), Mark("✗", f"bold {RED}")
 
 _ACTING = {Lifecycle.SUBMITTED: Mark("⇸")}

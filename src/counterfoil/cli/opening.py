@@ -21,11 +21,12 @@ AT_HAND_MAX = 10
 PATH_COLUMNS = 80
 
 
-def for_reading(asked: argparse.Namespace) -> Ledger:
+def for_reading(asked: argparse.Namespace, *, new: bool = False) -> Ledger:
     """Open a receipts file that exists, with no action registered; nothing is created and nothing can be sent.
 
     Args:
         asked: has `store`, and `actions` where the verb knows it.
+        new: it may be created after all.
 
     Raises:
         StoreUnsafe: there is no such file, or it cannot be trusted.
@@ -33,7 +34,8 @@ def for_reading(asked: argparse.Namespace) -> Ledger:
     from counterfoil.bootstrap import open_ledger
 
     path = _store(asked) or _store_of_actions(asked) or Path(DEFAULT_STORE)
-    must_exist(path)
+    if not new:
+        must_exist(path)
     return open_ledger(path)
 
 

@@ -20,7 +20,7 @@ from counterfoil.cli.story import story
 from counterfoil.cli.terminal import clipped, safe
 from counterfoil.cli.timeline import GUTTER, draw
 from counterfoil.domain.audit import audit
-from counterfoil.domain.event import EventKind, History, attempts_of, begun_of, destination_of, first_begun
+from counterfoil.domain.event import EventKind, History, attempts_of, begun_of, destination_of, first_begun, removed_of
 from counterfoil.domain.payload import frozen_payload
 from counterfoil.domain.schedule import REVIEW
 from counterfoil.domain.words import Discrepancy, Dispatch, Lifecycle, Outcome
@@ -64,6 +64,8 @@ class Sheet:
         self._contract = contract_at_hand(history)
         self._negative = negative(history)
         self._violations = audit(history)
+        self._removed = removed_of(history.events)
+        self._refused = ledger.store.refusals(history.operation.n)
         found = steps(history, self._contract, to, outcome=self._entry.outcome, now=self._now, every=whole)
         self._steps = sorted(found, key=lambda step: not step.allowed)
 
@@ -141,6 +143,8 @@ class Sheet:
         turn = entry.lifecycle is Lifecycle.MANUAL_REVIEW
         after = "a person" if turn else next_step(operation, self._now) or "nothing is owed"
         facts += [("why", Text(why(operation, entry.outcome))), ("next", Text(after))]
+        if self._refused:
+            facts.append(("answered without sending", Text(f"{self._refused:,} times")))
         return leaf.Flow([Text.assemble((f"{name} ", QUIET), value) for name, value in facts], gap=3)
 
     # -- what happened -------------------------------------------------------------------------------------------------
@@ -188,13 +192,16 @@ class Sheet:
     def _size(self) -> str:
         frozen = frozen_payload(self._history)
         if frozen is None:
-            return "erased"
+            return self._gone()
         return f"{len(frozen):,} bytes{'' if self._payload else ', shown with --payload'}"
+
+    def _gone(self) -> str:
+        return "erased" if self._removed is None else "removed"
 
     def _frozen(self) -> Iterator[RenderableType]:
         frozen = frozen_payload(self._history)
         if frozen is None:
-            yield Text("erased", style=QUIET)
+            yield Text(self._gone(), style=QUIET)
             return
         lines = json.dumps(read_json(frozen), indent=2, ensure_ascii=False).splitlines()
         yield Text("\n".join(safe(line) for line in lines[:PAYLOAD_LINES_MAX]))
@@ -204,21 +211,26 @@ class Sheet:
     def _attempted(self) -> Iterator[RenderableType]:
         if not self._attempts:
             yield Text("nothing", style=QUIET)
-        begun = [begun_of(event) for event in self._history.events if event.kind is EventKind.BEGUN]
-        for attempt, record in zip(self._attempts, begun, strict=True):
+        found = (begun_of(event) for event in self._history.events if event.kind is EventKind.BEGUN)
+        begun = {record.attempt.number: record for record in found}
+        for attempt in self._attempts:
             if attempt.number > 1:
                 yield Text("")
-            yield from leaf.tried(attempt, record, now=self._now)
+            yield from leaf.tried(attempt, begun.get(attempt.number), now=self._now)
 
     def _observations(self) -> Text:
         if self._history.operation.discrepancy is Discrepancy.OPEN:
             return marked(marks.DISCREPANCIES[Discrepancy.OPEN], "disagrees")
         count = sum(event.kind is EventKind.OBSERVED for event in self._history.events)
+        if self._removed and not count:
+            return Text("removed", style=QUIET)
         return Text(f"{count} on record", style=QUIET)
 
     def _observed(self) -> Iterator[RenderableType]:
         observed = [event for event in self._history.events if event.kind is EventKind.OBSERVED]
-        if not observed:
+        if self._removed:
+            yield Text(leaf.removed_line(self._history.events[0]), style=QUIET)
+        elif not observed:
             yield Text("nothing yet", style=QUIET)
         for number, event in enumerate(observed, start=1):
             if number > 1:

@@ -35,7 +35,8 @@ def run(asked: argparse.Namespace) -> int:
             from counterfoil.runtime.export import document
 
             outcome = read(ledger, history.operation).outcome
-            print_json(document(history, outcome=outcome, payload=asked.payload))
+            refused = ledger.store.refusals(history.operation.n)
+            print_json(document(history, outcome=outcome, payload=asked.payload, refused=refused))
             return exits.DONE
         from counterfoil.cli.hint import hints
         from counterfoil.cli.marks import Legible
@@ -55,7 +56,8 @@ def readable(ledger: Ledger, named: str) -> History:
         BadValue: the beginning fits more than one, or is too short.
         InvariantBroken: a record of it cannot be read.
     """
-    from counterfoil.domain.audit import Law, audit
+    from counterfoil.domain.audit import audit
+    from counterfoil.domain.violation import Law
 
     operation = whole(ledger, named)
     try:

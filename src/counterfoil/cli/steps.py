@@ -14,6 +14,7 @@ from counterfoil.domain import absence
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import Contract, digest
 from counterfoil.domain.event import EventKind, History, assumed_delivery, attempts_of, evidence_of, first_begun
+from counterfoil.domain.retention import removal_said
 from counterfoil.domain.retry import Situation, decide_retry
 from counterfoil.domain.words import Basis, Dispatch, Outcome, Source
 from counterfoil.runtime.export import body_of
@@ -100,6 +101,9 @@ def steps(
     """
     operation = history.operation
     attempts, _ = attempts_of(history.events)
+    removed = removal_said(history.events)
+    if removed and not operation.unresolved:
+        return [Step(name="send again, on any basis", allowed=False, because="; ".join(removed))]
     if not attempts or (operation.dispatch is Dispatch.NOT_STARTED and not operation.unresolved):
         return [_call_again(history)]
     found = [] if _happened(outcome) and not operation.unresolved else [_look(history, contract, to)]
@@ -112,6 +116,9 @@ def steps(
     if contract is None:
         said = "the contract the receipt pins is not at hand here; the command judges it"
         found.append(Step(name="send again", allowed=False, because=said))
+        return found
+    if removed:
+        found.append(Step(name="send again, on any basis", allowed=False, because="; ".join(removed)))
         return found
     again = list(_again(history, contract, to, attempts, now))
     return found + (_gathered(again) if every else _shortened(again))

@@ -7,9 +7,9 @@ from enum import StrEnum
 
 import msgspec
 
-from counterfoil.cli.marks import Mark, mark_of
+from counterfoil.cli.marks import REMOVED, Mark, mark_of
 from counterfoil.domain.attempt import Attempt, Fold, fold
-from counterfoil.domain.event import Event, EventKind, History, evidence_of, first_begun, unfolded
+from counterfoil.domain.event import Event, EventKind, History, Removed, evidence_of, first_begun, removed_of, unfolded
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.words import Dispatch, Finding, Outcome, Source
 
@@ -80,10 +80,13 @@ def story(history: History, *, outcome: Outcome, now: float) -> Story:
     ongoing = operation.unresolved > 0 or bool(operation.held_by)
     end = max(now, events[-1].at) if ongoing else events[-1].at
     frames = list(_frames(events))
-    start = events[0].at
+    start = frames[0].at
     lanes = [Lane("permission", (_span(start, end, operation.permission),))]
     lanes += _dispatches(frames, start, end)
     lanes.append(Lane("outcome", tuple(_outcomes(frames, end, outcome))))
+    removed = removed_of(events)
+    if removed is not None:
+        lanes = [_unseen(lane, removed) for lane in lanes]
     return Story(lanes=tuple(lanes), points=tuple(_points(events)), end=end, ongoing=ongoing)
 
 
@@ -91,11 +94,18 @@ def _span(start: float, end: float, value: StrEnum) -> Span:
     return Span(start, end, mark_of(value), value.value)
 
 
+def _unseen(lane: Lane, removed: Removed) -> Lane:
+    """How it went until then is not on record any more: only when it was asked, and what it had come to."""
+    return Lane(lane.name, (Span(removed.created_at, removed.updated_at, REMOVED, "removed"), *lane.spans))
+
+
 def _frames(events: tuple[Event, ...]) -> Iterator[_Frame]:
     begun = first_begun(events)
     follows = begun is not None and begun.follows
+    removed = removed_of(events)
     for event, attempts, discrepancy in unfolded(events):
-        yield _Frame(event.at, attempts, fold(attempts, discrepancy, follows=follows))
+        at = removed.updated_at if removed and event is events[0] else event.at
+        yield _Frame(at, attempts, fold(attempts, discrepancy, follows=follows))
 
 
 def _dispatches(frames: Sequence[_Frame], start: float, end: float) -> list[Lane]:
@@ -112,7 +122,8 @@ def _dispatch(attempt: Attempt, frames: Sequence[_Frame], start: float, end: flo
     if attempt.number == 1 and attempt.started_at > start:
         yield _span(start, attempt.started_at, Dispatch.NOT_STARTED)
     reported = next((f.at for f in frames if _reported(f.attempts, attempt.number)), None)
-    yield _span(attempt.started_at, end if reported is None else reported, Dispatch.STARTED)
+    if reported != start or attempt.started_at >= start:
+        yield _span(max(attempt.started_at, start), end if reported is None else reported, Dispatch.STARTED)
     if reported is not None:
         completed = mark_of(Dispatch.COMPLETED)
         if attempt.finding is Finding.NOT_SENT:

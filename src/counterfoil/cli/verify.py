@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from counterfoil.cli import exits, parser
-from counterfoil.domain.audit import Law, Violation, audit
+from counterfoil.domain.audit import audit
 from counterfoil.domain.errors import NoSuchOperation
+from counterfoil.domain.policy_chain import audit_policies
+from counterfoil.domain.violation import Law, Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +86,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def verify(ledger: Ledger, advance: Callable[[], None]) -> Found:
-    """Check every operation, then what belongs to none, then the file.
+    """Check every operation, then what belongs to none, then the policies, then the file.
 
     Args:
         ledger: whose store; nothing is written.
@@ -98,6 +100,7 @@ def verify(ledger: Ledger, advance: Callable[[], None]) -> Found:
         found.add(violations)
         advance()
     found.add(tuple(_strays(ledger)))
+    found.add(tuple(audit_policies(ledger.store.policies())))
     found.add(tuple(_file(ledger)))
     return found
 
@@ -218,4 +221,6 @@ def _line(violation: Violation) -> Text:
 def _where(violation: Violation) -> str:
     if not violation.operation:
         return "the file"
+    if violation.operation.startswith("policy "):
+        return violation.operation
     return f"{violation.operation} {f'event {violation.seq}' if violation.seq else 'its row'}"

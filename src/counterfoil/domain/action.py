@@ -7,7 +7,9 @@ from enum import StrEnum
 import msgspec
 
 from counterfoil.domain.contract import Contract
+from counterfoil.domain.event import ORDINARY
 from counterfoil.domain.intent import Intent, Occurrence, Siblings
+from counterfoil.domain.terms import NO_POLICY, Terms
 
 
 class Consequence(StrEnum):
@@ -36,7 +38,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     checked: bool = False
     """It declares a semantic check, made before every attempt."""
     material: tuple[str, ...] = ()
-    immaterial: tuple[str, ...] = ()
+    immaterial: dict[str, str] = {}
+    """What cannot alter the effect, by pointer, with the reasons: an approver is shown them."""
     effect_pointers: tuple[str, ...] = ()
     """What makes two intents the same effect; empty: the fingerprint."""
     siblings: Siblings = Siblings.HELD
@@ -50,6 +53,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     """A reference that a look always finds here: the deployment's own positive control."""
     code: str = ""
     """Digest of the guarded function's own code."""
+    sensitivity: str = ORDINARY
+    """The class by which a policy says how long what is resolved is kept."""
     longest_delivery: float | None = None
     """Seconds; the deployment's named assumption, printed on every receipt that rests on it."""
     longest_delivery_by: str = ""
@@ -73,6 +78,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """The caller's own arguments, equal to the payload; None where only the frozen payload is at hand."""
     mentioned: dict[str, str] = {}
     """A model's own key or a framework's call id: evidence, never the key."""
+    terms: Terms = NO_POLICY
+    """What the policy in force says of it."""
     form: object = None
     """The action's claim form, where the caller keeps one (`plans.claims.ClaimForm`)."""
 

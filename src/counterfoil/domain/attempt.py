@@ -28,6 +28,8 @@ class Attempt(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults
     """How long after its claim the sender may still write."""
     worker: str = ""
     """The registered process that claimed it."""
+    approval: int = 0
+    """Number of the event that approved it; 0 where nobody had to."""
     finding: Finding | None = None
     quiesced: bool = False
     """Its worker reported back or is proven dead: it cannot write any more."""
@@ -148,6 +150,13 @@ def _other_object(attempt: Attempt, evidence: Evidence) -> bool:
         and evidence.external_id
         and attempt.external_id != evidence.external_id
     )
+
+
+def contradiction(before: Discrepancy, evidence: Evidence, *, contradicts: bool) -> Discrepancy:
+    """Whether evidence contradicts evidence after one more piece; only a person's finding settles that it did."""
+    if evidence.settles and before is Discrepancy.OPEN:
+        return Discrepancy.SETTLED
+    return Discrepancy.OPEN if contradicts or evidence.contradicts else before
 
 
 def fold(attempts: tuple[Attempt, ...], discrepancy: Discrepancy, *, follows: bool) -> Fold:

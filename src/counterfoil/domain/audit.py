@@ -7,76 +7,40 @@ nothing, and asks of each decision on record whether it was permitted when it wa
 from __future__ import annotations
 
 import contextlib
-from enum import StrEnum
+from collections.abc import Iterator
 from typing import assert_never
 
 import msgspec
 
+from counterfoil.domain.approval import Proposed
 from counterfoil.domain.attempt import Attempt, fold, settle
-from counterfoil.domain.event import Begun, Decided, Event, EventKind, History, Intended, Noted, assumed_delivery, chain
+from counterfoil.domain.event import (
+    Begun,
+    Decided,
+    Event,
+    EventKind,
+    History,
+    Intended,
+    Noted,
+    Removed,
+    assumed_delivery,
+    chain,
+    first_begun,
+    is_news,
+    start_of,
+)
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.identifier import row_number
-from counterfoil.domain.operation import Operation
+from counterfoil.domain.mandate import Mandate
+from counterfoil.domain.operation import COLUMNS, Operation
 from counterfoil.domain.payload import salted_digest
+from counterfoil.domain.record import RECORDS, Record, digest_of
 from counterfoil.domain.retry import CLASS_OF
-from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Permission, Source
+from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH
+from counterfoil.domain.violation import Law, Violation
+from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Finding, Permission, Source
 
-
-class Law(StrEnum):
-    """What a violation breaks."""
-
-    IDENTITY = "identity"
-    """The id, the row number and the events belong together."""
-    SEQUENCE = "sequence"
-    """Events are numbered without a gap, and the operation names the last."""
-    CHAIN = "chain"
-    """Every event's hash covers it and the event before."""
-    RECORD = "record"
-    """Every record can be read as what its kind says."""
-    BODY = "body"
-    """A body that still exists is the one whose salted digest is on record."""
-    AUTHORITY = "authority"
-    """Nothing is dispatched without permission."""
-    BASIS = "basis"
-    """No second attempt without a recorded basis that held then."""
-    EVIDENCE = "evidence"
-    """Every finding rests on a source that can establish it."""
-    PROJECTION = "projection"
-    """The columns are the fold of the events."""
-    FILE = "file"
-    """The file has its pages, indexes and guards; not a law of one operation."""
-
-
-class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that cannot be true of an honest record."""
-
-    operation: str
-    seq: int
-    """Which of its events; 0: the operation's own row."""
-    law: Law
-    problem: str
-
-
-Record = Begun | Evidence | Decided | Noted
-
-_RECORDS: dict[EventKind, type[Record]] = {
-    EventKind.BEGUN: Begun,
-    EventKind.HELD: Noted,
-    EventKind.OBSERVED: Evidence,
-    EventKind.LOOKING: Noted,
-    EventKind.DECIDED: Decided,
-    EventKind.NOTED: Noted,
-    EventKind.REPEATED: Noted,
-}
-
-_PERMITS = {
-    "approve": Permission.AUTHORIZED,
-    "deny": Permission.DENIED,
-    "revoke": Permission.REVOKED,
-    "expire": Permission.EXPIRED,
-}
-"""The decisions that move permission; whatever was claimed at once was authorized by its action."""
-_DISPOSES = {"close": Disposition.CLOSED, "abandon": Disposition.ABANDONED, "reopen": Disposition.OPEN}
+_ASKED = (APPROVE, CALL, DISPATCH)
 
 
 def audit(history: History) -> tuple[Violation, ...]:
@@ -89,6 +53,7 @@ def audit(history: History) -> tuple[Violation, ...]:
     walk.links(history)
     readable = walk.decode(history.events)
     if readable is not None:
+        walk.assigned = any(isinstance(record, Decided) and record.decision == "assign" for _, record in readable)
         for event, record in readable:
             walk.body(event, record)
             walk.step(event, record)
@@ -104,16 +69,16 @@ class _Walk:
         self.found: list[Violation] = []
         self.attempts: tuple[Attempt, ...] = ()
         self.discrepancy = Discrepancy.NONE
-        self.permission = Permission.AUTHORIZED
-        self.disposition = Disposition.OPEN
+        self.mandate = Mandate(operation.actor, operation.owner)
+        self.assigned = False
+        """Its owner was changed on record."""
         self.first: Begun | None = None
-        self.provider_key = ""
+        self.provider_key = self.payload_digest = ""
         self.settled_by = ""
         self.held_by = ""
         self.looks = 0
         self.looked_at: float | None = None
-        self.overrides = 0
-        """Override decisions no attempt has used yet."""
+        self.removed: Removed | None = None
 
     def fault(self, seq: int, law: Law, problem: str) -> None:
         """Note one violation."""
@@ -126,8 +91,12 @@ class _Walk:
         operation = history.operation
         if row_number(operation.id) != operation.n:
             self.fault(0, Law.IDENTITY, f"row {operation.n} is not the row its id names")
-        last, previous = 0, b""
+        last, previous = start_of(history.events)
         for event in history.events:
+            if event.kind is EventKind.REMOVED and event is not history.events[0]:
+                self.fault(
+                    event.seq, Law.SEQUENCE, "it stands for events that were removed, after others that were not"
+                )
             if event.n != operation.n or event.seq != last + 1:
                 self.fault(event.seq, Law.SEQUENCE, f"event {event.seq} stands where event {last + 1} belongs")
             elif event.hash != chain(previous, operation.id, event.seq, event.kind.value, event.at, event.record):
@@ -143,14 +112,14 @@ class _Walk:
         read: list[tuple[Event, Record]] = []
         for event in events:
             try:
-                read.append((event, msgspec.json.decode(event.record, type=_RECORDS[event.kind])))
+                read.append((event, msgspec.json.decode(event.record, type=RECORDS[event.kind])))
             except msgspec.MsgspecError:
                 self.fault(event.seq, Law.RECORD, f"its record cannot be read as {event.kind.value!r}")
         return read if len(read) == len(events) else None
 
     def body(self, event: Event, record: Record) -> None:
         """A body may be erased; one that is there must be the one on record, and what begins must name one."""
-        named = _digest_of(event, record)
+        named = digest_of(event, record)
         if event.body is None:
             return
         if not named:
@@ -162,7 +131,7 @@ class _Walk:
 
     def step(self, event: Event, record: Record) -> None:
         """Follow one event, and ask whether it could happen then."""
-        if event.seq == 1:
+        if event.seq == 1 or isinstance(record, Removed):
             self._asked(event, record)
         match record:
             case Begun():
@@ -170,28 +139,34 @@ class _Walk:
             case Evidence():
                 self._observed(event, record)
             case Decided():
-                self._decided(record)
+                self._decided(event, record)
+            case Proposed():
+                self._proposed(event, record)
             case Noted():
                 self._noted(event, record)
+            case Removed():
+                self._removed(event, record)
             case _ as never:
                 assert_never(never)
 
     def _asked(self, event: Event, record: Record) -> None:
         """The first record holds what was asked; the operation's row must say the same."""
-        asked = record.intent if isinstance(record, Begun) else None
+        asked = record.intent if isinstance(record, Begun | Proposed | Removed) else None
         if isinstance(record, Noted):
             with contextlib.suppress(msgspec.ValidationError):
                 asked = msgspec.convert(record.facts.get("intent"), Intended)
         if asked is None:
             self.fault(event.seq, Law.IDENTITY, "its first record does not say what was asked")
             return
-        edited = [name for name in asked.__struct_fields__ if getattr(asked, name) != getattr(self.operation, name)]
+        self.mandate.owner = asked.owner
+        said = [name for name in asked.__struct_fields__ if name in COLUMNS and not (name == "owner" and self.assigned)]
+        edited = [name for name in said if getattr(asked, name) != getattr(self.operation, name)]
         if edited:
             self.fault(event.seq, Law.IDENTITY, f"the row's {', '.join(edited)} is not what was asked")
 
     def _begun(self, event: Event, begun: Begun) -> None:
-        if self.permission is not Permission.AUTHORIZED:
-            self.fault(event.seq, Law.AUTHORITY, f"an attempt was dispatched while permission was {self.permission}")
+        if self.removed:
+            self.fault(event.seq, Law.BASIS, "an attempt was dispatched after retention had removed its record")
         if begun.attempt.number != len(self.attempts) + 1:
             self.fault(event.seq, Law.BASIS, f"attempt {begun.attempt.number} follows {len(self.attempts)} attempts")
         if any(a.token == begun.attempt.token for a in self.attempts):
@@ -201,6 +176,8 @@ class _Walk:
         if not begun.payload_digest and event.seq == 1:
             self.fault(event.seq, Law.BODY, "it names no payload digest, so nothing says what was sent")
         self._based(event, begun)
+        under = [a.finding for a in self.attempts if a.approval == begun.attempt.approval]
+        self._word(event, self.mandate.begun(event, begun, under))
         self.first = self.first or begun
         self.provider_key = self.provider_key or begun.provider_key
         self.attempts = (*self.attempts, msgspec.structs.replace(begun.attempt, started_at=event.at))
@@ -221,7 +198,6 @@ class _Walk:
             self.fault(event.seq, Law.BASIS, f"{basis.value} did not hold: {against}")
         if begun.attempt.attempt_class is not CLASS_OF[basis]:
             self.fault(event.seq, Law.BASIS, f"{basis.value} does not allow class {begun.attempt.attempt_class.value}")
-        self.overrides -= basis is Basis.OPERATOR_OVERRIDE
 
     def _against(self, basis: Basis, event: Event, begun: Begun) -> str:
         findings = {a.finding for a in self.attempts}
@@ -241,7 +217,7 @@ class _Walk:
             case Basis.SAME_KEY_REPLAY:
                 return self._against_replay(event, begun)
             case Basis.OPERATOR_OVERRIDE:
-                return "" if self.overrides > 0 else "no override was decided"
+                return "" if self.mandate.overridden else "no override was decided"
             case _ as never:
                 assert_never(never)
 
@@ -264,7 +240,11 @@ class _Walk:
         if against:
             self.fault(event.seq, Law.EVIDENCE, f"{evidence.finding.value} by {evidence.source.value}: {against}")
         self.attempts, contradicts = settle(self.attempts, evidence)
-        if contradicts or evidence.contradicts:
+        if evidence.finding is not Finding.UNKNOWN:
+            self.mandate.news()
+        if evidence.settles and self.discrepancy is Discrepancy.OPEN and evidence.source is Source.OPERATOR:
+            self.discrepancy = Discrepancy.SETTLED
+        elif contradicts or evidence.contradicts:
             self.discrepancy = Discrepancy.OPEN
         folded = fold(self.attempts, self.discrepancy, follows=self._follows())
         settled = not folded.unresolved and folded.dispatch is not Dispatch.NOT_STARTED
@@ -299,10 +279,29 @@ class _Walk:
         latest = max(a.deadline for a in self.attempts) + assumed
         return "" if self.looked_at > latest else "the look was made too early"
 
-    def _decided(self, decided: Decided) -> None:
-        self.permission = _PERMITS.get(decided.decision, self.permission)
-        self.disposition = _DISPOSES.get(decided.decision, self.disposition)
-        self.overrides += decided.decision == "override"
+    def _decided(self, event: Event, decided: Decided) -> None:
+        folded = fold(self.attempts, self.discrepancy, follows=self._follows())
+        started = folded.dispatch is not Dispatch.NOT_STARTED
+        faults = self.mandate.decided(event, decided, unresolved=folded.unresolved, started=started)
+        self._word(event, faults)
+        if self.mandate.lifted:
+            self.held_by = ""
+
+    def _proposed(self, event: Event, asked: Proposed) -> None:
+        self._word(event, self.mandate.proposed(event, asked))
+        self.provider_key = self.provider_key or asked.provider_key
+        if asked.provider_key != self.provider_key:
+            self.fault(event.seq, Law.BASIS, "it names another provider key than the operation's first record")
+        if not asked.bound.payload_digest:
+            self.fault(event.seq, Law.BODY, "it names no payload digest, so nothing says what was asked")
+        self.payload_digest = self.payload_digest or asked.bound.payload_digest
+        if asked.bound.payload_digest != self.payload_digest:
+            self.fault(event.seq, Law.BODY, "it asks about another payload than the one that was frozen")
+
+    def _word(self, event: Event, faults: Iterator[str]) -> None:
+        """What people had not said."""
+        for problem in faults:
+            self.fault(event.seq, Law.AUTHORITY, problem)
 
     def _noted(self, event: Event, noted: Noted) -> None:
         if event.kind is EventKind.LOOKING:
@@ -313,6 +312,16 @@ class _Walk:
             self.provider_key = str(noted.facts.get("provider_key", ""))
             if not noted.facts.get("payload_digest"):
                 self.fault(event.seq, Law.BODY, "it names no payload digest, so nothing says what was asked")
+
+    def _removed(self, event: Event, left: Removed) -> None:
+        """What all events before it came to: everything after folds on from there."""
+        if event.seq != left.events + 1:
+            self.fault(event.seq, Law.SEQUENCE, f"it stands for {left.events} events and is number {event.seq}")
+        self.attempts, self.discrepancy = left.attempts, left.discrepancy
+        self.mandate.permission, self.mandate.disposition = left.permission, left.disposition
+        self.first, self.provider_key = first_begun((event,)), left.provider_key
+        self.settled_by, self.looks, self.looked_at = left.settled_by, left.looks, left.looked_at
+        self.removed = left
 
     def _follows(self) -> bool:
         return self.first is not None and self.first.follows
@@ -326,17 +335,29 @@ class _Walk:
             found = bool(operation.unresolved) if name == "unresolved" else getattr(operation, name)
             if found != expected:
                 self.fault(0, Law.PROJECTION, f"{name} is {_said(found)} and its events say {_said(expected)}")
-        if bool(operation.step) is not bool(operation.unresolved):
-            why = "is unresolved and owes no step" if operation.unresolved else "is resolved and still owes a step"
-            self.fault(0, Law.PROJECTION, f"it {why}")
+        if operation.unresolved and operation.step in ("", *_ASKED):
+            self.fault(0, Law.PROJECTION, "it is unresolved and owes no step")
+        if not operation.unresolved and operation.step != self._waits_for():
+            self.fault(0, Law.PROJECTION, "it is resolved and still owes a step, or waits and owes none")
+
+    def _waits_for(self) -> str:
+        """The step of an operation of which nothing is unresolved."""
+        mandate = self.mandate
+        if mandate.permission is Permission.PENDING:
+            return APPROVE
+        sent = any(a.finding is not Finding.NOT_SENT for a in self.attempts)
+        if mandate.permission is not Permission.AUTHORIZED or not mandate.approval or sent:
+            return ""
+        return CALL if self.attempts and self.attempts[-1].approval == mandate.approval else DISPATCH
 
     def _expected(self, history: History) -> dict[str, object]:
         folded = fold(self.attempts, self.discrepancy, follows=self._follows())
         expected: dict[str, object] = {
-            "permission": self.permission,
+            "owner": self.mandate.owner if self.assigned else self.operation.owner,
+            "permission": self.mandate.permission,
             "dispatch": folded.dispatch,
             "outcome": folded.outcome,
-            "disposition": self.disposition,
+            "disposition": self.mandate.disposition,
             "discrepancy": self.discrepancy,
             "attempts": len(self.attempts),
             "exposure": folded.exposure,
@@ -347,22 +368,13 @@ class _Walk:
             "worker": self.attempts[-1].worker if self.attempts else "",
             "deadline": self.attempts[-1].deadline if self.attempts else 0.0,
         }
-        # A note about another operation is not news of this one.
-        own = [e.at for e in history.events if e.kind is not EventKind.NOTED]
+        own = [e.at for e in history.events if is_news(e)]
+        if self.removed:
+            own = [self.removed.created_at, self.removed.updated_at, *own]
         return expected | ({"created_at": own[0], "updated_at": own[-1]} if own else {})
 
 
 _NOTHING = frozenset({Finding.REJECTED, Finding.ABSENT})
-
-
-def _digest_of(event: Event, record: Record) -> str:
-    """The salted digest a record names for its body; empty where it names none."""
-    if isinstance(record, Begun):
-        return record.payload_digest
-    if isinstance(record, Evidence):
-        return record.body_digest
-    field = {EventKind.HELD: "payload_digest", EventKind.REPEATED: "payload"}.get(event.kind, "")
-    return str(record.facts.get(field, ""))
 
 
 def _not_said(evidence: Evidence) -> str:

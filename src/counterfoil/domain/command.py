@@ -12,6 +12,7 @@ import msgspec
 
 from counterfoil.domain.event import EventKind, History
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.terms import Breaker
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -35,6 +36,38 @@ class Claim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     body: bytes
     """Salt and canonical payload."""
     payload_digest: str
+    policy: int = 0
+    """Number of the policy it was judged under."""
+    breaker: Breaker | None = None
+
+
+class Propose(msgspec.Struct, frozen=True, kw_only=True):
+    """Receipt of an operation that waits for people: nothing is claimed and nothing leaves."""
+
+    claim: Claim
+    """What identifies it; its record is the encoded `Proposed`."""
+    seconds: float
+    """Within which it must be answered."""
+
+
+class NewlyProposed(msgspec.Struct, frozen=True, kw_only=True):
+    """The question is on record."""
+
+    history: History
+
+
+class PolicyMoved(msgspec.Struct, frozen=True, kw_only=True):
+    """Another policy is in force than the one it was judged under: judge again. Nothing was recorded."""
+
+    policy: int
+
+
+class Tripped(msgspec.Struct, frozen=True, kw_only=True):
+    """Too much is unknown already: the breaker lets nothing new go. Nothing was recorded."""
+
+    breaker: str
+    exposure: float
+    limit: float
 
 
 class Claimed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -106,6 +139,8 @@ class Amendment(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[NewEvent, ...]
     claims: bool = False
     """It starts an attempt: refused (not moved aside) where another operation holds the effect."""
+    beside: frozenset[str] = frozenset()
+    """Unresolved operations of the same effect that people let it run beside."""
 
 
 class Declined(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +162,10 @@ class Amend(msgspec.Struct, frozen=True, kw_only=True):
     record: bytes | None = None
     """The observation it appends: kept beside the store where the store cannot take it; None where there is none."""
     body: bytes | None = None
+    policy: int | None = None
+    """Number of the policy the rule was made under, where it may start an attempt."""
+    breaker: Breaker | None = None
+    """Asked only where the rule starts an attempt."""
 
 
 class Amended(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,5 +174,54 @@ class Amended(msgspec.Struct, frozen=True, kw_only=True):
     history: History
 
 
-Command = Claim | Settle | Amend
-Reply = Claimed | Existing | NewlyHeld | Conflict | Collision | Settled | Stale | Amended | Declined
+class Adopt(msgspec.Struct, frozen=True, kw_only=True):
+    """Put a policy in force, if the one that was seen still is."""
+
+    seen: int
+    """Number of the policy that was in force when it was decided; 0: none ever was."""
+    digest: str
+    policy: bytes
+    """The encoded `Policy`."""
+    record: bytes
+    """The encoded `Decided`, which names the digest."""
+
+
+class Adopted(msgspec.Struct, frozen=True, kw_only=True):
+    """The policy is in force, under this number and from this moment on."""
+
+    n: int
+    at: float
+
+
+class Remove(msgspec.Struct, frozen=True, kw_only=True):
+    """Run a rule that puts one event in the place of all others of an operation; its own row stays."""
+
+    operation: str
+    rule: Rule
+
+
+class Erase(msgspec.Struct, frozen=True, kw_only=True):
+    """Run a rule that lets every body of an operation be nulled; its events stay."""
+
+    operation: str
+    rule: Rule
+
+
+class CountRefusals(msgspec.Struct, frozen=True, kw_only=True):
+    """Add one batch of calls that were answered from a receipt instead of being sent."""
+
+    counts: tuple[tuple[int, int], ...]
+    """Row numbers of operations, each with how often."""
+    at: float
+    """When the batch was closed, by the store's clock: by it a batch that is written again is known."""
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """The batch is counted, once."""
+
+
+Command = Claim | Propose | Settle | Amend | Adopt | Remove | Erase | CountRefusals
+Reply = (
+    Claimed | NewlyProposed | Existing | NewlyHeld | Conflict | Collision | PolicyMoved | Tripped
+    | Settled | Stale | Amended | Adopted | Counted | Declined
+)  # fmt: skip

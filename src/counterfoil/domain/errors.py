@@ -12,23 +12,29 @@
     │   ├── SecretMisplaced     CF-106  a secret reference stands where none is allowed
     │   ├── NoSuchOperation     CF-107  no operation has that id
     │   ├── NoBasis             CF-108  nothing recorded permits another attempt
-    │   └── BadValue            CF-109  an argument is out of range
+    │   ├── BadValue            CF-109  an argument is out of range
+    │   ├── NotPermitted        CF-110  the policy in force forbids it
+    │   └── NotDecided          CF-111  the decision was not taken
     ├── OperatorError           fix the deployment; nothing was sent
     │   ├── StoreUnsafe         CF-201  the file cannot be trusted with receipts
     │   ├── StoreTooNew         CF-202  the file was written by newer code
     │   ├── ContractInvalid     CF-203  a contract file is wrong
     │   ├── SecretMissing       CF-204  a declared secret has no value
     │   ├── ActionsInvalid      CF-205  the actions file or module is wrong
+    │   ├── PolicyInvalid       CF-206  a policy file is wrong
     │   └── InvariantBroken     CF-299  the store says what cannot be; nothing more is done
     ├── Unavailable             nothing was decided; ask again
     │   ├── StoreBusy           CF-301  the store did not answer in time
-    │   └── StoreFull           CF-302  the store could not be written
+    │   ├── StoreFull           CF-302  the store could not be written
+    │   └── BreakerOpen         CF-304  too much is unknown for anything new to go
     ├── NotRecorded             CF-303  sent, answered, and the answer could not be stored: unknown
     └── NotSettled              raised only by `receipt.expect()`
         ├── OutcomeUnknown      CF-401  the effect may have happened
         ├── Rejected            CF-402  the effect did not take place (a guarded function may raise it)
         ├── NotSent             CF-403  nothing left (a guarded function may raise it)
-        └── Held                CF-404  another operation of the same effect is unresolved
+        ├── Held                CF-404  another operation of the same effect is unresolved
+        ├── ResultGone          CF-405  the effect took place, and its result was erased
+        └── NotAuthorized       CF-406  it waits for people, or they said no
 """
 
 from __future__ import annotations
@@ -154,6 +160,26 @@ class BadValue(CallerError):
         self.name = name
 
 
+class NotPermitted(CallerError):
+    """The policy in force forbids it; nothing was recorded and nothing was sent."""
+
+    code = "CF-110"
+
+    def __init__(self, action: str, *, rule: str, why: str) -> None:
+        super().__init__(f"{action}: the policy forbids it (rule {rule!r}): {why}")
+        self.action, self.rule, self.why = action, rule, why
+
+
+class NotDecided(CallerError):
+    """The decision was not taken; nothing was recorded and nothing changed."""
+
+    code = "CF-111"
+
+    def __init__(self, operation: str, decision: str, because: tuple[str, ...]) -> None:
+        super().__init__(f"{operation}: {decision} was not recorded: {'; '.join(because)}")
+        self.operation, self.decision, self.because = operation, decision, because
+
+
 class StoreUnsafe(OperatorError):
     """The file cannot be trusted with receipts; nothing was sent."""
 
@@ -204,6 +230,16 @@ class ActionsInvalid(OperatorError):
         self.path, self.problem = path, problem
 
 
+class PolicyInvalid(OperatorError):
+    """A policy file is wrong at `line`; the policy in force is the one before, and nothing was sent."""
+
+    code = "CF-206"
+
+    def __init__(self, path: str, line: int, problem: str) -> None:
+        super().__init__(f"{path}:{line}: {problem}" if line else f"{path}: {problem}")
+        self.path, self.line, self.problem = path, line, problem
+
+
 class InvariantBroken(OperatorError):
     """The store says what cannot be true; nothing is repaired in place and nothing more is sent."""
 
@@ -220,6 +256,19 @@ class StoreFull(Unavailable):
     """The store could not be written (disk full, read-only, I/O error)."""
 
     code = "CF-302"
+
+
+class BreakerOpen(Unavailable):
+    """More value may have been lost already than the policy lets stand; nothing was recorded and nothing was sent."""
+
+    code = "CF-304"
+
+    def __init__(self, breaker: str, *, exposure: float, limit: float) -> None:
+        super().__init__(
+            f"breaker {breaker!r} is open: {exposure:,.2f} of at most {limit:,.2f} may have happened and is unknown; "
+            "nothing new is sent until some of it is settled"
+        )
+        self.breaker, self.exposure, self.limit = breaker, exposure, limit
 
 
 class NotRecorded(CounterfoilError):
@@ -275,3 +324,15 @@ class Held(NotSettled):
     """Another operation of the same effect is unresolved; nothing was sent for this one."""
 
     code = "CF-404"
+
+
+class ResultGone(NotSettled):
+    """The effect took place; its result was erased, or removed by retention, and is nowhere any more."""
+
+    code = "CF-405"
+
+
+class NotAuthorized(NotSettled):
+    """Nothing was sent: it waits for an approval, or permission was denied, revoked or has expired."""
+
+    code = "CF-406"

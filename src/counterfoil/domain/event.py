@@ -9,11 +9,17 @@ from typing import Any
 
 import msgspec
 
-from counterfoil.domain.attempt import Attempt, settle
+from counterfoil.domain.attempt import Attempt, contradiction, settle
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.words import Discrepancy
+from counterfoil.domain.words import Discrepancy, Disposition, Permission
 
+ORDINARY = "ordinary"
+"""The sensitivity class of whatever declares no other."""
+ERASE = "erase"
+"""The decision that nulls an operation's bodies: it is about the record, and nothing happened to the operation."""
+EVIDENCE_HEX = 32
+"""128 bits: nobody makes two records that share them."""
 SEQ_MAX = 32_767
 """15 bits of the event's row number; an operation that needs more is broken, not busy."""
 
@@ -23,6 +29,8 @@ class EventKind(StrEnum):
 
     BEGUN = "begun"
     """Intent, permission, contract and claim of an attempt: nothing has left yet."""
+    PROPOSED = "proposed"
+    """Asked for, and waiting for the people the policy names: nothing was claimed."""
     HELD = "held"
     """Proposed while another operation of the same effect is unresolved."""
     OBSERVED = "observed"
@@ -35,6 +43,8 @@ class EventKind(StrEnum):
     """Something about another operation that this one's writers must take notice of."""
     REPEATED = "repeated"
     """The same call with other immaterial values: recorded, never sent."""
+    REMOVED = "removed"
+    """What all earlier events came to, in their place: retention removed them."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +60,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     hash: bytes
 
 
-class Intended(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Intended(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """What was asked, as the chain keeps it: whoever edits it in the projection is found out."""
 
     tenant: str
@@ -62,6 +72,8 @@ class Intended(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     effect: str
     owner: str
     value: float
+    sensitivity: str = ""
+    """The class its retention follows; empty: `ORDINARY`."""
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -87,6 +99,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
     how: str = ""
     """How they were authenticated."""
+    policy: str = ""
+    """Digest of the policy it was judged under; empty where none was ever adopted."""
     key_scope: str = ""
     key_valid_seconds: float | None = None
     """How long after the claim the provider surely remembers the key; None where it is unknown or never forgets."""
@@ -111,7 +125,10 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     decision: str
     by: str
     reason: str = ""
+    how: str = ""
+    """How they were authenticated."""
     seen_seq: int = 0
+    """The last event of what they saw."""
     facts: dict[str, Any] = {}
 
 
@@ -120,6 +137,53 @@ class Noted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     note: str
     facts: dict[str, Any] = {}
+
+
+class Removed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an operation had come to when retention removed its events: the chain and the fold go on from here."""
+
+    events: int
+    """How many were removed, over all removals."""
+    head: str
+    """Hash of the last of them, in hexadecimal."""
+    intent: Intended
+    created_at: float
+    updated_at: float
+    """When something last happened to it: what retention counts from."""
+    permission: Permission = Permission.AUTHORIZED
+    disposition: Disposition = Disposition.OPEN
+    discrepancy: Discrepancy = Discrepancy.NONE
+    attempts: tuple[Attempt, ...] = ()
+    settled_by: str = ""
+    looks: int = 0
+    looked_at: float | None = None
+    """When the last of them was paid for: its answer may still come."""
+    quiet_since: float = 0.0
+    provider_key: str = ""
+    contract: str = ""
+    contract_id: str = ""
+    follows: bool = False
+    assumptions: dict[str, Any] = {}
+    observed: tuple[str, ...] = ()
+    """Digests of the evidence that was removed: the same record again is still one piece of evidence."""
+    returned: bool = False
+    """There was something that a replay could return."""
+    rule: str
+    """The retention that removed it, by its sensitivity class."""
+    policy: str
+    """Digest of the policy that says so."""
+    by: str
+
+
+class _Facts(msgspec.Struct, frozen=True):
+    intent: Intended | None = None
+
+
+class _First(msgspec.Struct, frozen=True):
+    """Any kind of first record, as far as it says what was asked."""
+
+    intent: Intended | None = None
+    facts: _Facts = _Facts()
 
 
 def chain(previous: bytes, operation: str, seq: int, kind: str, at: float, record: bytes) -> bytes:
@@ -142,6 +206,9 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 _begun = msgspec.json.Decoder(Begun)
 _evidence = msgspec.json.Decoder(Evidence)
+_decided = msgspec.json.Decoder(Decided)
+_removed = msgspec.json.Decoder(Removed)
+_first = msgspec.json.Decoder(_First)
 encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -153,6 +220,55 @@ def begun_of(event: Event) -> Begun:
 def evidence_of(event: Event) -> Evidence:
     """Read an `observed` event's record; what it returns to callers stands in the body."""
     return _evidence.decode(event.record)
+
+
+def removed_of(events: tuple[Event, ...]) -> Removed | None:
+    """What retention left of an operation; None while its events stand."""
+    if not events or events[0].kind is not EventKind.REMOVED:
+        return None
+    return _removed.decode(events[0].record)
+
+
+def removed_before(events: tuple[Event, ...]) -> int:
+    """How many events stood before the first that is left."""
+    return events[0].seq - 1 if events and events[0].kind is EventKind.REMOVED else 0
+
+
+def start_of(events: tuple[Event, ...]) -> tuple[int, bytes]:
+    """The number and the hash that the first event goes on from: of the last removed one, where any was removed.
+
+    What cannot be read goes on from nothing, which verification then finds.
+    """
+    try:
+        removed = removed_of(events)
+        return (removed.events, bytes.fromhex(removed.head)) if removed else (0, b"")
+    except ValueError:  # msgspec's errors are, too
+        return 0, b""
+
+
+def intended_of(events: tuple[Event, ...]) -> Intended | None:
+    """What was asked, as an operation's first record says it; None where it does not."""
+    first = _first.decode(events[0].record) if events else _First()
+    return first.intent or first.facts.intent
+
+
+def sensitivity_of(events: tuple[Event, ...]) -> str:
+    """The class an operation's retention follows, as it was declared when it was asked."""
+    asked = intended_of(events)
+    return asked.sensitivity or ORDINARY if asked else ORDINARY
+
+
+def evidence_digest(record: bytes) -> str:
+    """What is kept of a removed piece of evidence, to know it again."""
+    return hashlib.sha256(record).hexdigest()[:EVIDENCE_HEX]
+
+
+def is_recorded(events: tuple[Event, ...], record: bytes) -> bool:
+    """Whether this very piece of evidence is on record, or was before retention removed it."""
+    if any(e.kind is EventKind.OBSERVED and e.record == record for e in events):
+        return True
+    removed = removed_of(events)
+    return removed is not None and evidence_digest(record) in removed.observed
 
 
 def attempts_of(events: tuple[Event, ...]) -> tuple[tuple[Attempt, ...], Discrepancy]:
@@ -169,19 +285,42 @@ def unfolded(events: tuple[Event, ...]) -> Iterator[tuple[Event, tuple[Attempt, 
     attempts: tuple[Attempt, ...] = ()
     discrepancy = Discrepancy.NONE
     for event in events:
-        if event.kind is EventKind.BEGUN:
+        if event.kind is EventKind.REMOVED:
+            left = _removed.decode(event.record)
+            attempts, discrepancy = left.attempts, left.discrepancy
+        elif event.kind is EventKind.BEGUN:
             claimed = msgspec.structs.replace(begun_of(event).attempt, started_at=event.at)
             attempts = (*attempts, claimed)
         elif event.kind is EventKind.OBSERVED and attempts:
             evidence = evidence_of(event)
             attempts, contradicts = settle(attempts, evidence)
-            discrepancy = Discrepancy.OPEN if contradicts or evidence.contradicts else discrepancy
+            discrepancy = contradiction(discrepancy, evidence, contradicts=contradicts)
         yield event, attempts, discrepancy
 
 
+def is_news(event: Event) -> bool:
+    """Whether something happened to the operation itself; a note about another, and what retention does, is none."""
+    if event.kind is EventKind.DECIDED:
+        return _decided.decode(event.record).decision != ERASE
+    return event.kind not in (EventKind.NOTED, EventKind.REMOVED)
+
+
 def first_begun(events: tuple[Event, ...]) -> Begun | None:
-    """The claim of the first attempt, or None while nothing was claimed."""
+    """The claim of the first attempt, or None while nothing was claimed; of a removed one, what is left of it."""
+    removed = removed_of(events)
+    if removed is not None:
+        return _left_of(removed)
     return next((begun_of(e) for e in events if e.kind is EventKind.BEGUN), None)
+
+
+def _left_of(removed: Removed) -> Begun | None:
+    if not removed.attempts:
+        return None
+    return Begun(
+        attempt=removed.attempts[0], provider_key=removed.provider_key, intent=removed.intent,
+        contract=removed.contract, contract_id=removed.contract_id, assumptions=removed.assumptions,
+        follows=removed.follows,
+    )  # fmt: skip
 
 
 def destination_of(events: tuple[Event, ...], otherwise: str) -> str:
@@ -189,6 +328,8 @@ def destination_of(events: tuple[Event, ...], otherwise: str) -> str:
     for event in events:
         if event.kind is EventKind.BEGUN:
             return begun_of(event).destination
+        if event.kind is EventKind.PROPOSED:
+            return str(msgspec.json.decode(event.record)["bound"]["destination"])
         if event.kind is EventKind.HELD:
             return str(msgspec.json.decode(event.record, type=Noted).facts.get("destination", otherwise))
     return otherwise
@@ -199,7 +340,8 @@ def quiet_since(events: tuple[Event, ...]) -> float:
 
     Its send deadline alone does not bound that: a paused process wakes after it, a function may outlast it.
     """
-    quiet: dict[int, float] = {}
+    removed = removed_of(events)
+    quiet = {a.number: removed.quiet_since for a in removed.attempts if a.quiesced} if removed else {}
     for event in events:
         if event.kind is EventKind.OBSERVED:
             evidence = evidence_of(event)

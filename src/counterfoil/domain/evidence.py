@@ -27,6 +27,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The name of the effect it proves, as the action declares it."""
     contradicts: bool = False
     """It cannot stand beside the intent whatever the attempts say: two objects with one reference."""
+    settles: bool = False
+    """An operator's finding that ends a discrepancy: what evidence says happened stays, and nobody waits any more."""
     external_id: str = ""
     """The provider's own name for what came to be."""
     result: Any = None

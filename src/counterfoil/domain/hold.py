@@ -1,12 +1,14 @@
-"""Holds: an operation that is not sent because another of the same effect is unresolved."""
+"""Operations that are written down and not sent: held by another of the same effect, or waiting for people."""
 
 from __future__ import annotations
 
 import msgspec
 
-from counterfoil.domain.command import Claim, NewEvent
+from counterfoil.domain.command import Claim, NewEvent, Propose
 from counterfoil.domain.event import Begun, EventKind, Noted, encode
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.schedule import APPROVE
+from counterfoil.domain.words import Permission
 
 _begun = msgspec.json.Decoder(Begun)
 
@@ -31,3 +33,15 @@ def propose(claim: Claim, holder: str, now: float) -> tuple[Operation, NewEvent]
     }
     record = encode(Noted(note=f"held by {holder}", facts=facts))
     return operation, NewEvent(kind=EventKind.HELD, record=record, body=claim.body)
+
+
+def ask(proposal: Propose, now: float) -> tuple[Operation, NewEvent]:
+    """Record an operation that waits for people, with its frozen payload; nothing is claimed."""
+    claim = proposal.claim
+    operation = Operation(
+        n=claim.n, id=claim.id, tenant=claim.tenant, actor=claim.actor, action=claim.action, key=claim.key,
+        account=claim.account, fingerprint=claim.fingerprint, effect=claim.effect, owner=claim.owner,
+        value=claim.value, created_at=now, permission=Permission.PENDING, step=APPROVE,
+        due_at=now + proposal.seconds, updated_at=now, seq=1,
+    )  # fmt: skip
+    return operation, NewEvent(kind=EventKind.PROPOSED, record=claim.record, body=claim.body)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import REVIEW
-from counterfoil.domain.words import Dispatch, Lifecycle, Outcome
+from counterfoil.domain.schedule import APPROVE, DISPATCH, REST, REVIEW
+from counterfoil.domain.words import Dispatch, Lifecycle, Outcome, Permission
 
 
 def outcome_now(operation: Operation, now: float, *, alive: bool) -> Outcome:
@@ -27,7 +27,7 @@ def lifecycle(operation: Operation, outcome: Outcome) -> Lifecycle:
         operation: the stored projection.
         outcome: as it reads now (`outcome_now`).
     """
-    if operation.unresolved and operation.step == REVIEW:
+    if operation.unresolved and operation.step in (REVIEW, REST):
         return Lifecycle.MANUAL_REVIEW
     match outcome:
         case Outcome.UNOBSERVED:
@@ -41,16 +41,37 @@ def lifecycle(operation: Operation, outcome: Outcome) -> Lifecycle:
             return Lifecycle(outcome.value)
 
 
+def permission_now(operation: Operation, now: float) -> Permission:
+    """The permission as it reads at `now`: a question or an answer whose time is over has expired, recorded or not.
+
+    Args:
+        operation: the stored projection.
+        now: seconds since the epoch, by the store's clock.
+    """
+    waits = operation.step in (APPROVE, DISPATCH)
+    return Permission.EXPIRED if waits and now > operation.due_at else operation.permission
+
+
 GET_OUTCOME, WAIT, ASK_OPERATOR = "get_outcome", "wait", "ask_operator"
 CALL_AGAIN, USE_RESULT = "call_again", "use_result"
 
 
-def permitted(operation: Operation, outcome: Outcome) -> tuple[str, ...]:
-    """The steps an agent may take next; sending it again under another name is never among them."""
+def permitted(operation: Operation, outcome: Outcome, permission: Permission) -> tuple[str, ...]:
+    """The steps an agent may take next; sending it again under another name is never among them.
+
+    Args:
+        operation: the stored projection.
+        outcome: as it reads now (`outcome_now`).
+        permission: as it reads now (`permission_now`).
+    """
     if operation.unresolved or outcome is Outcome.UNKNOWN:
         return (GET_OUTCOME, WAIT, ASK_OPERATOR)
     if operation.held_by:
         return (GET_OUTCOME, WAIT, ASK_OPERATOR)
+    if operation.dispatch is Dispatch.NOT_STARTED and permission is Permission.PENDING:
+        return (GET_OUTCOME, WAIT, ASK_OPERATOR)
+    if operation.dispatch is Dispatch.NOT_STARTED and permission in (Permission.DENIED, Permission.REVOKED):
+        return (GET_OUTCOME, ASK_OPERATOR)
     if operation.dispatch is Dispatch.NOT_STARTED:
         return (CALL_AGAIN, GET_OUTCOME)
     if outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED):

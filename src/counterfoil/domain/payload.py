@@ -27,9 +27,15 @@ def salted_digest(body: bytes) -> str:
     return "sd1:" + hashlib.sha256(body).hexdigest()
 
 
+def frozen_body(history: History) -> bytes | None:
+    """Salt and payload as first proposed; None once they were erased."""
+    for event in history.events:
+        if event.kind in (EventKind.BEGUN, EventKind.HELD, EventKind.PROPOSED) and event.body is not None:
+            return event.body
+    return None
+
+
 def frozen_payload(history: History) -> bytes | None:
     """The payload as first proposed: what was approved is what is sent. None once it was erased."""
-    for event in history.events:
-        if event.kind in (EventKind.BEGUN, EventKind.HELD) and event.body is not None:
-            return content(event.body)
-    return None
+    body = frozen_body(history)
+    return None if body is None else content(body)

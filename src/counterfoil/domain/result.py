@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from counterfoil.domain import canonical, pointer
-from counterfoil.domain.event import Event, EventKind, History, evidence_of
+from counterfoil.domain.event import Event, EventKind, History, evidence_of, removed_of
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.payload import content
 from counterfoil.domain.words import Finding
@@ -37,6 +37,10 @@ def kept(event: Event) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
+ERASED, REMOVED = "erased", "removed"
+"""Why a result that was kept is no more: its body was erased, or its record was removed by retention."""
+
+
 def kept_result(history: History) -> object:
     """The result of the evidence that proved the effect, or None where none was kept."""
     for event in history.events:
@@ -45,3 +49,17 @@ def kept_result(history: History) -> object:
             if found is not None:
                 return found
     return None
+
+
+def result_gone(history: History) -> str:
+    """Why `kept_result` has nothing where something may have been kept; empty where nothing ever was."""
+    removed = removed_of(history.events)
+    if removed is not None and removed.returned:
+        return REMOVED
+    for event in history.events:
+        # Whether the body held a result or facts only cannot be known any more: it is not said to have been nothing.
+        if event.kind is EventKind.OBSERVED and event.body is None:
+            said = evidence_of(event)
+            if said.body_digest and said.finding in (Finding.SUCCEEDED, Finding.ACCEPTED):
+                return ERASED
+    return ""

@@ -8,6 +8,7 @@ import msgspec
 
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import KEYED, Contract
+from counterfoil.domain.terms import OneShot
 from counterfoil.domain.words import AttemptClass, Basis, Discrepancy, Finding
 
 RETENTION_SECONDS_MIN = 24 * 3600
@@ -26,6 +27,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since the epoch, by the store's clock."""
     longest_delivery: float | None = None
     """Seconds, as the deployment assumes them; None where nobody does."""
+    one_shot: OneShot = OneShot.NO
+    """What the policy says of it, beside the contract."""
     kernel_bounded: bool = False
     """Every attempt was, and the next will be, sent under a deadline the kernel enforces."""
 
@@ -43,6 +46,8 @@ NO_ATTEMPT = "nothing was attempted yet, so this would not be another attempt"
 DONE = "the effect took place or was accepted"
 CONTRADICTED = "evidence contradicts evidence and nobody has settled it"
 ONE_SHOT = "the contract allows one shot only"
+OVERRIDE_ONLY = "the policy allows one shot: what may have left goes again on nothing but an override"
+ABSOLUTE = "the policy allows one shot only, whatever a person decides"
 MAY_HAVE_LEFT = "an attempt may have left"
 NOT_QUIESCED = "a worker of an earlier attempt may still write"
 CLOCK_WENT_BACK = "the clock reads earlier than the first attempt"
@@ -112,11 +117,14 @@ def _never(situation: Situation) -> tuple[str, ...]:
         DONE: bool(findings & {Finding.SUCCEEDED, Finding.ACCEPTED}),
         CONTRADICTED: situation.discrepancy is Discrepancy.OPEN,
         ONE_SHOT: situation.contract.one_shot and findings != {Finding.NOT_SENT},
+        ABSOLUTE: situation.one_shot is OneShot.ABSOLUTE and findings != {Finding.NOT_SENT},
     }
     return tuple(reason for reason, fails in failed.items() if fails)
 
 
 def _against(basis: Basis, situation: Situation, *, automatic: bool) -> tuple[str, ...]:
+    if situation.one_shot is not OneShot.NO and basis not in (Basis.OPERATOR_OVERRIDE, Basis.NOT_SENT):
+        return (OVERRIDE_ONLY,)
     match basis:
         case Basis.NOT_SENT:
             return _against_not_sent(situation, automatic=automatic)

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 import msgspec
 
-from counterfoil.domain.attempt import Attempt, Fold, fold, settle
+from counterfoil.domain.attempt import Attempt, Fold, contradiction, fold, settle
+from counterfoil.domain.care import looks_granted
 from counterfoil.domain.command import Amendment, Declined, NewEvent, Rule
 from counterfoil.domain.contract import Contract
-from counterfoil.domain.event import Begun, Decided, EventKind, History, Noted, attempts_of, encode, first_begun
+from counterfoil.domain.decision import changed_since
+from counterfoil.domain.event import (
+    Begun,
+    Decided,
+    EventKind,
+    History,
+    Noted,
+    attempts_of,
+    encode,
+    first_begun,
+    is_recorded,
+)
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.override import released_beside
 from counterfoil.domain.payload import content, salted_digest
+from counterfoil.domain.permission import Permitted, Sought, is_final, permit
+from counterfoil.domain.retention import removal_said
 from counterfoil.domain.retry import RetryDecision, Situation, decide_retry
-from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REVIEW, Next, next_step
-from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission, Source
+from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REST, REVIEW, Next, next_step
+from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Source
 
 REPEATS_RECORDED_MAX = 16
 """Differing repetitions kept as events; more would let a caller grow the store without sending anything."""
+RECORDED = "this evidence is recorded already"
 NOT_DUE = "the next look is not due yet"
+CONTRACT_CHANGED = "its contract changed since the receipt was written, and no person has looked at that"
+CODE_CHANGED = "the action's own code changed since the receipt was written, and no person has looked at that"
+NOTHING_SOUGHT = Sought()
+"""No policy was ever adopted."""
 
 
 class Moved(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -27,7 +47,7 @@ class Moved(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     next: Next
 
 
-def advance(
+def advance(  # noqa: PLR0913 - everything that moves an operation
     operation: Operation,
     attempts: tuple[Attempt, ...],
     discrepancy: Discrepancy,
@@ -35,12 +55,26 @@ def advance(
     contract: Contract,
     *,
     jitter: float = 0.0,
+    granted: int = 0,
 ) -> Moved:
-    """Fold one more piece of evidence into an operation; what it says happened is never lowered."""
+    """Fold one more piece of evidence into an operation; what it says happened is never lowered.
+
+    Args:
+        operation: as it stood.
+        attempts: as they stood.
+        discrepancy: as it stood.
+        evidence: what came.
+        contract: names what may be read and repeated next.
+        jitter: spreads the workers' reads.
+        granted: reads that people added to the contract's budget.
+    """
     moved, contradicts = settle(attempts, evidence)
-    after = Discrepancy.OPEN if contradicts or evidence.contradicts else discrepancy
+    after = contradiction(discrepancy, evidence, contradicts=contradicts)
     folded = fold(moved, after, follows=contract.follows)
-    step = next_step(contract, moved, folded, after, looks=operation.looks, jitter=jitter)
+    step = next_step(contract, moved, folded, after, looks=operation.looks - granted, jitter=jitter)
+    if operation.disposition is Disposition.ABANDONED and folded.unresolved:
+        # Nothing automatic is done about it any more; news brings it back to people.
+        step = Next(REST if evidence.finding is Finding.UNKNOWN else REVIEW)
     return Moved(operation=_project(operation, folded, after, evidence, step), next=step)
 
 
@@ -73,18 +107,32 @@ def observe(evidence: Evidence, record: bytes, body: bytes | None, contract: Con
     """Append evidence, whatever else was written meanwhile; the same record twice is one piece of evidence."""
 
     def rule(history: History, now: float) -> Amendment | Declined:
-        if any(e.kind is EventKind.OBSERVED and e.record == record for e in history.events):
-            return Declined(because=("this evidence is recorded already",))
+        if is_recorded(history.events, record):
+            return Declined(because=(RECORDED,))
         attempts, discrepancy = attempts_of(history.events)
         if not attempts:
             return Declined(because=("nothing was attempted that evidence could speak of",))
-        moved = advance(history.operation, attempts, discrepancy, evidence, contract, jitter=jitter)
+        granted = looks_granted(history.events)
+        moved = advance(
+            history.operation, attempts, discrepancy, evidence, contract, jitter=jitter, granted=granted
+        )  # fmt: skip
         return Amendment(
             operation=msgspec.structs.replace(moved.operation, due_at=_due_at(moved.next, evidence, now)),
             events=(NewEvent(kind=EventKind.OBSERVED, record=record, body=body),),
         )
 
     return rule
+
+
+def as_seen(seen: int, rule: Rule) -> Rule:
+    """Run a person's rule only on what they saw; its own record, written before, is for the rule to recognise."""
+
+    def guarded(history: History, now: float) -> Amendment | Declined:
+        found = rule(history, now)
+        changed = history.operation.seq != seen and isinstance(found, Amendment)
+        return Declined(because=(changed_since(seen, history.operation.seq),)) if changed else found
+
+    return guarded
 
 
 def while_left(number: int, rule: Rule) -> Rule:
@@ -114,7 +162,7 @@ def withdraw(evidence: Evidence, record: bytes, body: bytes | None) -> Rule:
     def rule(history: History, now: float) -> Amendment | Declined:
         del now
         attempts, discrepancy = attempts_of(history.events)
-        if len(history.events) != 1 or len(attempts) != 1:
+        if history.operation.seq != 1 or len(attempts) != 1:
             return Declined(because=("somebody else wrote to it",))
         moved, _ = settle(attempts, evidence)
         folded = fold(moved, discrepancy, follows=False)
@@ -137,22 +185,23 @@ def pay_look(contract: Contract, look: int, *, asked: bool, by: str) -> Rule:
 
     def rule(history: History, now: float) -> Amendment | Declined:
         operation = history.operation
-        against = _against_look(operation, contract, now, asked=asked)
+        budget = contract.read_budget
+        most = budget.looks_max + looks_granted(history.events)
+        against = _against_look(operation, contract, now, most=most, asked=asked)
         if against:
             return Declined(because=against)
-        budget = contract.read_budget
         paid = msgspec.structs.replace(operation, looks=operation.looks + 1, due_at=now + budget.spacing_seconds)
-        note = Noted(note="look", facts={"look": look, "by": by, "used": paid.looks, "of": budget.looks_max})
+        note = Noted(note="look", facts={"look": look, "by": by, "used": paid.looks, "of": most})
         return Amendment(operation=paid, events=(NewEvent(kind=EventKind.LOOKING, record=encode(note)),))
 
     return rule
 
 
-def _against_look(operation: Operation, contract: Contract, now: float, *, asked: bool) -> tuple[str, ...]:
+def _against_look(operation: Operation, contract: Contract, now: float, *, most: int, asked: bool) -> tuple[str, ...]:
     failed = {
         "the operation is resolved": not operation.unresolved,
         "the contract forbids looks": contract.reconcile != "allowed" or not contract.looks,
-        "the read budget is spent": operation.looks >= contract.read_budget.looks_max,
+        "the read budget is spent": operation.looks >= most,
         NOT_DUE: not asked and now < operation.due_at,
     }
     return tuple(reason for reason, fails in failed.items() if fails)
@@ -188,17 +237,19 @@ def claim_again(
     longest_delivery: float | None,
     automatic: bool,
     basis: Basis | None = None,
+    sought: Sought = NOTHING_SOUGHT,
 ) -> Rule:
     """Claim a further attempt on a recorded basis, or the first of an operation that was only proposed.
 
-    The decision is made here, from the history under the write lock, so that no evidence can slip in between.
+    Basis and permission are judged here, from the history under the write lock, so that no evidence, no expiry and
+    no decision can slip in between.
     """
 
     def rule(history: History, now: float) -> Amendment | Declined:
         attempts, discrepancy = attempts_of(history.events)
         if any(a.token == begun.attempt.token for a in attempts):
             return Declined(because=("this attempt is claimed already",))
-        against = _against_claim(history.operation)
+        against = _against_claim(history, begun, sought, basis)
         if against:
             return Declined(because=against)
         decision = RetryDecision(allowed=True, attempt_class=begun.attempt.attempt_class)
@@ -209,22 +260,36 @@ def claim_again(
                 discrepancy=discrepancy,
                 now=now,
                 longest_delivery=longest_delivery,
+                one_shot=sought.terms.one_shot,
             )
             decision = decide_retry(situation, automatic=automatic, basis=basis)
             if not decision.allowed:
                 return Declined(because=decision.because)
-        return _start(history, begun, decision, contract, now)
+        permitted = permit(history, sought, decision, now)
+        if not isinstance(permitted, Permitted):
+            return permitted
+        authorized = msgspec.structs.replace(
+            begun,
+            policy=sought.terms.digest,
+            attempt=msgspec.structs.replace(begun.attempt, approval=permitted.approval),
+        )
+        return _start(history, authorized, decision, contract, now)
 
     return rule
 
 
-def _against_claim(operation: Operation) -> tuple[str, ...]:
+def _against_claim(history: History, begun: Begun, sought: Sought, basis: Basis | None) -> tuple[str, ...]:
+    operation = history.operation
+    first = first_begun(history.events) if sought.automatic else None
     failed = {
-        f"permission is {operation.permission.value}": operation.permission is not Permission.AUTHORIZED,
+        f"permission is {operation.permission.value}": is_final(operation.permission, sought, basis),
         "the operation was abandoned": operation.disposition is Disposition.ABANDONED,
+        "the operation was closed": operation.disposition is Disposition.CLOSED,
         "the outcome is settled": operation.outcome is Outcome.SUCCEEDED,
+        CONTRACT_CHANGED: first is not None and first.contract != begun.contract,
+        CODE_CHANGED: first is not None and first.code != begun.code,
     }
-    return tuple(reason for reason, fails in failed.items() if fails)
+    return removal_said(history.events) or tuple(reason for reason, fails in failed.items() if fails)
 
 
 def _start(
@@ -258,7 +323,7 @@ def _start(
         step=RECOVER, due_at=deadline, worker=attempt.worker, deadline=deadline,
     )  # fmt: skip
     event = NewEvent(kind=EventKind.BEGUN, record=encode(record))
-    return Amendment(operation=operation, events=(event,), claims=True)
+    return Amendment(operation=operation, events=(event,), claims=True, beside=released_beside(history.events))
 
 
 def repeated(body: bytes) -> Rule:

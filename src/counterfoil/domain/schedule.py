@@ -6,9 +6,15 @@ import msgspec
 
 from counterfoil.domain.attempt import Attempt, Fold
 from counterfoil.domain.contract import Contract
-from counterfoil.domain.words import AttemptClass, Discrepancy, Finding, Outcome
+from counterfoil.domain.words import AttemptClass, Discrepancy, Dispatch, Finding, Outcome
 
 RECOVER, LOOK, REPLAY, REVIEW = "recover", "look", "replay", "review"
+APPROVE, DISPATCH = "approve", "dispatch"
+"""Not sent yet: it waits for people, or for whoever sends it once; its due time is when that permission ends."""
+CALL = "call"
+"""Approved and proven not to have left: whoever asked for it sends it again, and nobody else does."""
+REST = "rest"
+"""Abandoned while unresolved: nothing is done about it until evidence comes by itself."""
 
 
 DOUBLINGS_MAX = 8
@@ -46,7 +52,8 @@ def next_step(
         jitter: a number from 0 to 1 that spreads the workers' reads.
     """
     if not folded.unresolved:
-        return NOTHING
+        approved = folded.dispatch is Dispatch.NOT_STARTED and bool(attempts) and attempts[-1].approval > 0
+        return Next(CALL) if approved else NOTHING
     if discrepancy is Discrepancy.OPEN:
         return Next(REVIEW)
     if any(a.finding is None for a in attempts):

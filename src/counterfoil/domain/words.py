@@ -122,3 +122,5 @@ class Standing(StrEnum):
     EXISTING = "existing"
     HELD = "held"
     UNRESOLVED = "unresolved"
+    PENDING = "pending"
+    """Nothing was sent for it: it waits for an approval."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from counterfoil.domain.action import Action, Draw, Order
+from counterfoil.domain.approval import Bound, Proposed
 from counterfoil.domain.attempt import Attempt
-from counterfoil.domain.command import Claim
+from counterfoil.domain.command import Claim, Propose
+from counterfoil.domain.decision import authority
 from counterfoil.domain.errors import InvariantBroken
-from counterfoil.domain.event import Begun, Intended, encode
-from counterfoil.domain.payload import SALT_BYTES, salted_digest
+from counterfoil.domain.event import ORDINARY, Begun, History, Intended, encode
+from counterfoil.domain.payload import SALT_BYTES, frozen_body, salted_digest
+from counterfoil.domain.terms import Required
 
 
 def first_claim(order: Order, draw: Draw) -> Claim:
@@ -18,7 +21,7 @@ def first_claim(order: Order, draw: Draw) -> Claim:
     body = draw.salts[:SALT_BYTES] + intent.payload
     digest = salted_digest(body)
     form = order.form
-    if isinstance(form, ClaimForm) and order.value == form.value and not order.mentioned:
+    if isinstance(form, ClaimForm) and form.fits(order):
         record = form.fill(order, draw, digest)
     else:
         record = encode(first_begun_for(order, draw, digest))
@@ -26,7 +29,65 @@ def first_claim(order: Order, draw: Draw) -> Claim:
         n=draw.n, id=draw.id, tenant=intent.tenant, actor=intent.actor, action=intent.action, key=intent.key,
         account=intent.account, fingerprint=intent.fingerprint, effect=intent.effect, owner=action.owner,
         value=order.value, worker=draw.worker, send_seconds=action.contract.send_deadline_seconds,
-        record=record, body=body, payload_digest=digest,
+        record=record, body=body, payload_digest=digest, policy=order.terms.policy, breaker=order.terms.breaker,
+    )  # fmt: skip
+
+
+def first_proposal(order: Order, draw: Draw, wire: str) -> Propose:
+    """Write down what people are asked, with the payload as it is frozen: the receipt of what is not sent yet.
+
+    Args:
+        order: its terms name the people.
+        draw: the operation's id, which is its provider key too.
+        wire: the digest of what would be written.
+    """
+    required = _required(order.terms.required)
+    body = draw.salts[:SALT_BYTES] + order.intent.payload
+    digest = salted_digest(body)
+    proposed = _proposed(order, required, draw.id, digest, wire)
+    record = encode(msgspec.structs.replace(proposed, intent=intended_of(order)))
+    bare = first_claim(msgspec.structs.replace(order, form=None), draw)
+    return Propose(claim=msgspec.structs.replace(bare, record=record), seconds=required.seconds)
+
+
+def proposal_again(order: Order, history: History, wire: str) -> Proposed:
+    """What people would be asked about a stored operation now: its frozen payload, under what is declared now."""
+    standing = authority(history).proposed
+    required = _required(order.terms.required or (standing.required if standing else None))
+    digest = salted_digest(frozen_body(history) or b"")
+    proposed = _proposed(order, required, history.operation.id, digest, wire)
+    return msgspec.structs.replace(
+        proposed, bound=msgspec.structs.replace(proposed.bound, fingerprint=history.operation.fingerprint)
+    )
+
+
+def _required(required: Required | None) -> Required:
+    if required is None:
+        raise InvariantBroken("people are asked although nothing says whom")
+    return required
+
+
+def _proposed(order: Order, required: Required, provider_key: str, payload_digest: str, wire: str) -> Proposed:
+    intent, action = order.intent, order.action
+    bound = Bound(
+        tenant=intent.tenant, actor=intent.actor, action=intent.action, account=intent.account,
+        destination=action.destination, fingerprint=intent.fingerprint, payload_digest=payload_digest, wire=wire,
+        contract=action.contract_digest, policy=order.terms.digest, code=action.code,
+    )  # fmt: skip
+    return Proposed(
+        bound=bound, required=required, rule=order.terms.rule, provider_key=provider_key,
+        contract_id=action.contract.id, immaterial=action.immaterial,
+        assumptions=assumptions_of(action), mentioned=dict(order.mentioned),
+    )  # fmt: skip
+
+
+def intended_of(order: Order) -> Intended:
+    """What was asked, as the chain keeps it."""
+    intent = order.intent
+    return Intended(
+        tenant=intent.tenant, actor=intent.actor, action=intent.action, account=intent.account, key=intent.key,
+        fingerprint=intent.fingerprint, effect=intent.effect, owner=order.action.owner, value=order.value,
+        sensitivity="" if order.action.sensitivity == ORDINARY else order.action.sensitivity,
     )  # fmt: skip
 
 
@@ -36,11 +97,7 @@ def first_begun_for(order: Order, draw: Draw, payload_digest: str) -> Begun:
     begun = begun_for(
         action, draw, destination=intent.destination, payload_digest=payload_digest, mentioned=order.mentioned
     )
-    intended = Intended(
-        tenant=intent.tenant, actor=intent.actor, action=intent.action, account=intent.account, key=intent.key,
-        fingerprint=intent.fingerprint, effect=intent.effect, owner=action.owner, value=order.value,
-    )  # fmt: skip
-    return msgspec.structs.replace(begun, intent=intended)
+    return msgspec.structs.replace(begun, intent=intended_of(order), policy=order.terms.digest)
 
 
 class ClaimForm:
@@ -50,10 +107,11 @@ class ClaimForm:
         order: any order of the action and actor, with the value at risk that most have.
     """
 
-    __slots__ = ("_text", "value")
+    __slots__ = ("_text", "policy", "value")
 
     def __init__(self, order: Order) -> None:
         self.value = order.value
+        self.policy = order.terms.digest
         gaps = [f"\x02gap-{i}\x03" for i in range(7)]
         token, worker, identifier, key, fingerprint, effect, digest = gaps
         intent = msgspec.structs.replace(order.intent, key=key, fingerprint=fingerprint, effect=effect)
@@ -68,6 +126,10 @@ class ClaimForm:
         for gap in gaps:
             text = text.replace(_json(gap), "%s")
         self._text = text
+
+    def fits(self, order: Order) -> bool:
+        """Whether nothing but the gaps differs."""
+        return order.value == self.value and order.terms.digest == self.policy and not order.mentioned
 
     def fill(self, order: Order, draw: Draw, payload_digest: str) -> bytes:
         """Write the record of one claim: only the key may hold what JSON must escape, all else is of our making."""

@@ -19,20 +19,34 @@ from counterfoil.domain.command import (
     Declined,
     Existing,
     NewlyHeld,
+    NewlyProposed,
+    PolicyMoved,
+    Tripped,
 )
-from counterfoil.domain.errors import CheckRefused, CounterfoilError, InvariantBroken, KeyConflict
-from counterfoil.domain.event import History, assumed_delivery, attempts_of, begun_of, first_begun
+from counterfoil.domain.errors import (
+    BreakerOpen,
+    CallerError,
+    CheckRefused,
+    CounterfoilError,
+    InvariantBroken,
+    KeyConflict,
+    NotPermitted,
+)
+from counterfoil.domain.event import EventKind, History, assumed_delivery, attempts_of, begun_of, first_begun
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.judge import judge
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import SALT_BYTES, frozen_payload, seal
-from counterfoil.domain.result import declared, kept_result
-from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Source, Standing
+from counterfoil.domain.permission import Sought, needs_people
+from counterfoil.domain.result import declared, kept_result, result_gone
+from counterfoil.domain.retention import removal_said
+from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Permission, Source, Standing
 from counterfoil.plans import observing
-from counterfoil.plans.claims import begun_for, first_claim
-from counterfoil.plans.effects import Ended, Find, Flight, Plan, Redraw, Send, Validate
+from counterfoil.plans.claims import begun_for, first_claim, first_proposal, proposal_again
+from counterfoil.plans.effects import Ended, Find, Flight, Form, Plan, Redraw, Rejudge, Send, Validate
 from counterfoil.ports.provider import SendOrder
 
+_ERASED = "its payload was erased"
 _LOST = ("its result has no canonical form of at most 64 KiB, so nobody gets it, now or later",)
 
 DRAWS_MAX = 8
@@ -45,15 +59,21 @@ def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
     Raises:
         CheckRefused: the semantic check said no and the key is new.
         KeyConflict: the key is bound to another intent.
+        NotPermitted: the policy in force forbids it and the key is new.
+        BreakerOpen: too much is unknown already for anything new to go.
     """
     if order.action.checked:
         refusal = yield Validate(order)
         if refusal is not None:
-            return (yield from _refused_by_check(order, refusal))
+            return (yield from _answered_or_raised(order, CheckRefused(order.action.name, refusal), refusal))
+    if order.terms.required is not None or order.terms.refused:
+        return (yield from _propose(order, draw))
     claim = first_claim(order, draw)
     # Crash here: no row, nothing left (test_crash_before_claim).
     reply = yield from _claim(claim)
     for _ in range(DRAWS_MAX):
+        if isinstance(reply, PolicyMoved):
+            return (yield from _judged_again(order, draw))
         if not isinstance(reply, Collision):
             break
         fresh = yield Redraw()
@@ -64,16 +84,49 @@ def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
         first = observing.First(claim=claim, token=draw.token, at=reply.at, head=reply.head)
         payload = order.intent.payload
         return (yield from send(order, draw, first, payload, order.arguments, provider_key=claim.id))
+    return (yield from _answered(order, draw, reply))
+
+
+def _answered(order: Order, draw: Draw, reply: object) -> Plan[Ended]:
+    """Whatever else a claim or a proposal is answered with: nothing was claimed by it."""
     if isinstance(reply, Conflict):
         raise KeyConflict(
             order.intent.key, operation=reply.operation, stored=reply.stored, offered=order.intent.fingerprint
         )
-    if isinstance(reply, NewlyHeld):
+    if isinstance(reply, NewlyHeld | NewlyProposed):
         return stands(reply.history)
+    if isinstance(reply, Tripped):
+        raise BreakerOpen(reply.breaker, exposure=reply.exposure, limit=reply.limit)
     if isinstance(reply, Collision):
         raise InvariantBroken(f"{DRAWS_MAX} row numbers in a row were taken: the store refuses the claim itself")
-    assert isinstance(reply, Existing)  # noqa: S101 - a claim has no seventh answer
+    assert isinstance(reply, Existing)  # noqa: S101 - there is no other answer
     return (yield from again(order, draw, reply.history))
+
+
+def _judged_again(order: Order, draw: Draw) -> Plan[Ended]:
+    """Another policy came into force: the same call under its terms, with ids of its own."""
+    judged = yield Rejudge(order)
+    fresh = yield Redraw()
+    return (yield from dispatch(judged, msgspec.structs.replace(draw, n=fresh.n, id=fresh.id)))
+
+
+def _propose(order: Order, draw: Draw) -> Plan[Ended]:
+    """Write down what people are asked, and send nothing: a key that was used before answers first."""
+    if order.terms.refused:
+        refused = NotPermitted(order.action.name, rule=order.terms.rule, why=order.terms.refused)
+        return (yield from _answered_or_raised(order, refused, order.terms.refused))
+    reply: object = Collision()
+    for _ in range(DRAWS_MAX):
+        wire = yield Form(order.action, write_of(order, order.intent.payload, draw.id))
+        # Crash here: no row, and nobody is asked (test_crash_before_claim).
+        reply = yield first_proposal(order, draw, wire)
+        if isinstance(reply, PolicyMoved):
+            return (yield from _judged_again(order, draw))
+        if not isinstance(reply, Collision):
+            break
+        fresh = yield Redraw()
+        draw = msgspec.structs.replace(draw, n=fresh.n, id=fresh.id)
+    return (yield from _answered(order, draw, reply))
 
 
 def _claim(claim: Claim) -> Plan[object]:
@@ -98,11 +151,12 @@ def _withdraw(claim: Claim) -> Plan[None]:
     yield Amend(operation=claim.id, rule=rules.withdraw(evidence, said.line, said.body))
 
 
-def _refused_by_check(order: Order, refusal: str) -> Plan[Ended]:
+def _answered_or_raised(order: Order, refused: CallerError, because: str) -> Plan[Ended]:
+    """What refuses a call refuses no question: a key that was used before is answered with what stands there."""
     history = yield Find(order.intent)
     if history is None:
-        raise CheckRefused(order.action.name, refusal)
-    return stands(history, because=(refusal,))
+        raise refused
+    return stands(history, because=(because,))
 
 
 def send(
@@ -118,10 +172,7 @@ def send(
     action, number = order.action, holder.number
     salt = draw.salts[SALT_BYTES:]
     flight = Flight()
-    write = SendOrder(
-        account=order.intent.account, destination=order.intent.destination, payload=payload,
-        provider_key=provider_key, deadline_seconds=action.contract.send_deadline_seconds,
-    )  # fmt: skip
+    write = write_of(order, payload, provider_key)
     effect = Send(
         operation=holder.id, action=action, order=write, attempt=number, token=draw.token,
         deadline=holder.deadline, arguments=arguments, flight=flight,
@@ -154,6 +205,14 @@ def send(
     )  # fmt: skip
 
 
+def write_of(order: Order, payload: bytes, provider_key: str) -> SendOrder:
+    """The write of one order: the payload that was frozen, under the operation's own key."""
+    return SendOrder(
+        account=order.intent.account, destination=order.intent.destination, payload=payload,
+        provider_key=provider_key, deadline_seconds=order.action.contract.send_deadline_seconds,
+    )  # fmt: skip
+
+
 def _judged(action: Action, answer: Answer, number: int) -> Evidence:
     evidence = judge(action.contract, answer, number, action.effect)
     return declared(evidence, action.result) if action.result else evidence
@@ -175,6 +234,8 @@ def further(
 ) -> Plan[Ended]:
     """Dispatch once more on the first basis that holds; the semantic check comes first, as before every attempt."""
     ended = stands(history)
+    if frozen_payload(history) is None:  # there is nothing to check, and nothing to send
+        return ended if ended.removed else stands(history, because=(_ERASED,))
     if order.action.checked:
         refusal = yield Validate(order)
         if refusal is not None:
@@ -200,19 +261,39 @@ def again(
     """Answer a key that was used before; dispatch only where nothing left, or on a basis that was asked for."""
     if basis is None and not automatic:
         yield from _note_difference(order, draw, history)
-        if not may_dispatch(history.operation):
+        if removal_said(history.events) or not may_dispatch(history.operation):
             return stands(history)
     begun = begun_for(order.action, draw, destination=order.intent.destination, mentioned=order.mentioned)
     begun = msgspec.structs.replace(
         begun, provider_key=history.operation.id, by=asked.by, reason=asked.reason, how=asked.how
     )
-    assumed = assumed_delivery(first_begun(history.events))
-    rule = rules.claim_again(begun, order.action.contract, longest_delivery=assumed, automatic=automatic, basis=basis)
-    reply = yield Amend(operation=history.operation.id, rule=rule)
+    sought = yield from _sought(order, history, automatic=automatic)
+    rule = rules.claim_again(
+        begun, order.action.contract, longest_delivery=assumed_delivery(first_begun(history.events)),
+        automatic=automatic, basis=basis, sought=sought,
+    )  # fmt: skip
+    terms = order.terms
+    reply = yield Amend(operation=history.operation.id, rule=rule, policy=terms.policy, breaker=terms.breaker)
+    if isinstance(reply, PolicyMoved):
+        judged = yield Rejudge(order)
+        return (yield from again(judged, draw, history, automatic=automatic, basis=basis, asked=asked))
+    if isinstance(reply, Tripped):
+        raise BreakerOpen(reply.breaker, exposure=reply.exposure, limit=reply.limit)
     if isinstance(reply, Declined):
         return stands(reply.history or history, because=reply.because)
-    assert isinstance(reply, Amended)  # noqa: S101 - an Amend has no third answer
+    assert isinstance(reply, Amended)  # noqa: S101 - an Amend has no other answer
+    if reply.history.events[-1].kind is not EventKind.BEGUN:
+        return stands(reply.history, because=(f"permission is {reply.history.operation.permission.value}",))
     return (yield from _send_again(order, draw, reply.history))
+
+
+def _sought(order: Order, history: History, *, automatic: bool) -> Plan[Sought]:
+    """What an attempt of a stored operation would be made under now; an approval is compared with it field by field."""
+    payload = frozen_payload(history)
+    if payload is None or not needs_people(history, order.terms):
+        return Sought(terms=order.terms, automatic=automatic)
+    wire = yield Form(order.action, write_of(order, payload, history.operation.id))
+    return Sought(terms=order.terms, automatic=automatic, proposed=proposal_again(order, history, wire))
 
 
 def _send_again(order: Order, draw: Draw, history: History) -> Plan[Ended]:
@@ -226,14 +307,15 @@ def _send_again(order: Order, draw: Draw, history: History) -> Plan[Ended]:
         evidence = _judged(order.action, Silent(may_have_left=False, reason="payload_erased"), attempts[-1].number)
         said = observing.sealed(evidence, draw.salts[SALT_BYTES:])
         operation = yield from observing.record(claimed, said, order.action.contract, jitter=draw.jitter)
-        return Ended(operation=operation, standing=_standing(operation), because=("its payload was erased",))
+        return Ended(operation=operation, standing=_standing(operation), because=(_ERASED,))
     arguments = order.arguments if payload == order.intent.payload else None
     return (yield from send(order, draw, claimed, payload, arguments, provider_key=provider_key))
 
 
 def may_dispatch(operation: Operation) -> bool:
-    """Nothing of it may have left: proposed and held, or every attempt proven not to have left."""
-    return operation.dispatch is Dispatch.NOT_STARTED and not operation.unresolved
+    """Nothing of it may have left and nobody has said no: a caller who asks again is judged anew."""
+    never = operation.permission in (Permission.DENIED, Permission.REVOKED)
+    return operation.dispatch is Dispatch.NOT_STARTED and not operation.unresolved and not never
 
 
 def _note_difference(order: Order, draw: Draw, history: History) -> Plan[None]:
@@ -248,6 +330,8 @@ def _note_difference(order: Order, draw: Draw, history: History) -> Plan[None]:
 def _standing(operation: Operation, because: tuple[str, ...] = ()) -> Standing:
     if operation.held_by or any("of the same effect is unresolved" in reason for reason in because):
         return Standing.HELD
+    if operation.permission is Permission.PENDING:
+        return Standing.PENDING
     return Standing.UNRESOLVED if operation.unresolved else Standing.EXISTING
 
 
@@ -255,4 +339,9 @@ def stands(history: History, *, because: tuple[str, ...] = ()) -> Ended:
     """What is there already: nothing was sent for this call."""
     operation = history.operation
     result = kept_result(history) if operation.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED) else None
-    return Ended(operation=operation, standing=_standing(operation, because), result=result, because=because)
+    removed = removal_said(history.events)
+    because += tuple(reason for reason in removed if reason not in because)
+    return Ended(
+        operation=operation, standing=_standing(operation, because), result=result, because=because,
+        gone=result_gone(history) if result is None else "", removed=bool(removed),
+    )  # fmt: skip

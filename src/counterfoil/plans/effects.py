@@ -54,6 +54,19 @@ class Redraw(msgspec.Struct, frozen=True):
     """Draw new ids: another process drew the same row number."""
 
 
+class Rejudge(msgspec.Struct, frozen=True):
+    """Another policy is in force: the reply is the same order under its terms."""
+
+    order: Order
+
+
+class Form(msgspec.Struct, frozen=True):
+    """Say what a send would write, with references in the place of secrets; the reply is its digest."""
+
+    action: Action
+    order: SendOrder
+
+
 class Send(msgspec.Struct, frozen=True, kw_only=True):
     """Cross the boundary once; the reply is an `Answer`."""
 
@@ -93,9 +106,13 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     standing: Standing
     result: Any = None
     because: tuple[str, ...] = ()
+    gone: str = ""
+    """Why there is no result where one was kept: `erased` or `removed`."""
+    removed: bool = False
+    """Retention removed its record: it is never sent again."""
     evidence_rule: str = ""
     error: BaseException | None = None
 
 
-Effect = Command | Validate | Find | Redraw | Send | Look | Hand | Now
+Effect = Command | Validate | Find | Redraw | Rejudge | Form | Send | Look | Hand | Now
 Plan = Generator[Effect, Any, T]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from counterfoil.domain import rules
+from counterfoil.domain import rules, schedule
 from counterfoil.domain.action import Action, Draw, Order
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Amend, Amended, Declined
+from counterfoil.domain.consent import expire
 from counterfoil.domain.event import History, attempts_of, destination_of
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.intent import Intent
 from counterfoil.domain.payload import SALT_BYTES, frozen_payload
-from counterfoil.domain.schedule import LOOK, REPLAY
 from counterfoil.domain.words import Finding, Source, Standing
 from counterfoil.plans import observing
 from counterfoil.plans.dispatch import further, stands
@@ -65,18 +65,31 @@ def _left(attempt: Attempt) -> Plan[Evidence | None]:
     )
 
 
-def work(history: History, action: Action, draw: Draw, *, by: str) -> Plan[Ended]:
-    """Do the next automatic step of an unresolved operation: recover, look, replay, or hand it to a person."""
+def work(history: History, order: Order, draw: Draw, *, by: str) -> Plan[Ended]:
+    """Do the next automatic step: recover, look, replay, send what was approved, or hand it to a person."""
+    action = order.action
     history = yield from recover(history, action, draw)
-    if history.operation.step == LOOK:
-        ended = yield from reconcile(history, action, draw, asked=False, by=by)
-        stuck = bool(ended.because) and rules.NOT_DUE not in ended.because
-    elif history.operation.step == REPLAY:
-        ended = yield from further(order_of(history, action), draw, history, automatic=True)
-        stuck = ended.standing is not Standing.NEW
-    else:
-        return stands(history)
+    match history.operation.step:
+        case schedule.LOOK:
+            ended = yield from reconcile(history, action, draw, asked=False, by=by)
+            stuck = bool(ended.because) and rules.NOT_DUE not in ended.because
+        case schedule.REPLAY:
+            ended = yield from further(order, draw, history, automatic=True)
+            stuck = ended.standing is not Standing.NEW
+        case schedule.DISPATCH:
+            return (yield from further(order, draw, history, automatic=True))
+        case schedule.APPROVE:
+            return (yield from _expired(history))
+        case _:
+            return stands(history)
     return (yield from _hand_over(ended, action)) if stuck else ended
+
+
+def _expired(history: History) -> Plan[Ended]:
+    """Nobody answered in time: that is on record as itself."""
+    reply = yield Amend(operation=history.operation.id, rule=expire())
+    assert isinstance(reply, Amended | Declined)  # noqa: S101 - an Amend without a claim has no third answer
+    return stands(reply.history or history)
 
 
 def _hand_over(ended: Ended, action: Action) -> Plan[Ended]:

@@ -58,6 +58,14 @@ class Provider(Protocol):
         """
         ...
 
+    def form(self, order: SendOrder) -> bytes:
+        """Say what a send would write, byte for byte, with references in the place of secrets.
+
+        Raises:
+            PayloadRefused: the payload does not fit the contract's request.
+        """
+        ...
+
     def send(self, order: SendOrder, flight: Flight) -> Answer:
         """Write once and say what came back; every failure of the wire is a value, never an exception."""
         ...

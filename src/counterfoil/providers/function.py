@@ -67,6 +67,10 @@ class FunctionProvider:
     def check(self, order: SendOrder) -> None:
         """Nothing can be known of a function before it runs."""
 
+    def form(self, order: SendOrder) -> bytes:
+        """What the function is called with; what it writes is its own code's, and that is bound by its digest."""
+        return order.payload
+
     def send(self, order: SendOrder, flight: Flight, arguments: Any = None) -> Answer:
         """Call it once; every exception it raises is a value."""
         called = self._arguments(order, arguments)

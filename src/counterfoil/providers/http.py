@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypedDict, Unpack
 
+import msgspec
+
 from counterfoil.domain.answer import Answer, Silent
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.errors import BadValue, PayloadRefused, SecretMisplaced, SecretMissing
@@ -106,6 +108,17 @@ class HttpProvider:
         problem = _unsendable(request)
         if problem:
             raise PayloadRefused("", problem)
+
+    def form(self, order: provider.SendOrder) -> bytes:
+        """Say what a send would write, with each secret as the place it comes from.
+
+        Raises:
+            PayloadRefused: the payload does not fit the contract's request.
+        """
+        made = render(self._request, order.payload, self._names(order))
+        secret = [(pointer, "secret") for pointer in self._contract.secrets]
+        where = [made.method, self._base_url + made.target, self._proxy or ""]
+        return msgspec.json.encode([where, [*made.headers, *secret], made.body])
 
     def send(self, order: provider.SendOrder, flight: provider.Flight) -> Answer:
         """Write once and say what came back; whatever fails before the first byte is `Silent`, nothing left."""

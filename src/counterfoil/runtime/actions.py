@@ -15,6 +15,7 @@ from counterfoil.contracts.document import Document, Tokens, read_text
 from counterfoil.domain import pointer
 from counterfoil.domain.action import Consequence
 from counterfoil.domain.errors import ActionsInvalid, BadValue, CallerError, SecretMissing, StoreUnsafe
+from counterfoil.domain.event import ORDINARY
 from counterfoil.domain.intent import Occurrence, Siblings
 from counterfoil.runtime.importing import importing
 from counterfoil.runtime.ledger import Ledger
@@ -69,6 +70,8 @@ class HttpAction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     result: tuple[str, ...] = ()
     control: str = ""
     """A reference in the account that a look always finds."""
+    sensitivity: str = ORDINARY
+    """The class its retention follows."""
     longest_delivery: LongestDelivery | None = None
     proxy: str | None = None
     """An http:// proxy; the environment is never asked."""
@@ -236,7 +239,7 @@ def _register(ledger: Ledger, file: _File, name: str, action: HttpAction) -> Non
 
 _AS_THEY_ARE = (
     "base_url", "account", "effect", "destination", "tenant", "owner", "authoriser", "consequence", "occurrence",
-    "siblings", "effect_by", "material", "immaterial", "floats", "result", "control",
+    "siblings", "effect_by", "material", "immaterial", "floats", "result", "control", "sensitivity",
 )  # fmt: skip
 """Keys that mean the same in an actions file and in `ledger.http`."""
 

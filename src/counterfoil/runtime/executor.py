@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import contextvars
+import hashlib
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
+import msgspec
+
+from counterfoil.domain.action import Order
 from counterfoil.domain.answer import Answer, Silent
 from counterfoil.domain.canonical import parse
-from counterfoil.domain.command import Amend, Claim, Command, Reply, Settle
+from counterfoil.domain.command import Amend, Claim, Command, Propose, Reply, Settle
 from counterfoil.domain.errors import CounterfoilError, NotRecorded, StoreUnsafe, Unavailable, UnknownAction
-from counterfoil.plans.effects import Effect, Find, Hand, Look, Now, Redraw, Send, Validate
+from counterfoil.plans.effects import Effect, Find, Form, Hand, Look, Now, Redraw, Rejudge, Send, Validate
 from counterfoil.plans.late import late
 from counterfoil.ports.store import Store
 from counterfoil.runtime.drawing import Drawer
 from counterfoil.runtime.drive import drive
+from counterfoil.runtime.governance import Governance
 from counterfoil.runtime.quiescence import Roster
 from counterfoil.runtime.registered import Registered
 from counterfoil.runtime.spool import Spool
 
 T = TypeVar("T")
 
-_COMMANDS = frozenset({Claim, Settle, Amend})
+_COMMANDS = frozenset({Claim, Propose, Settle, Amend})
 _NEVER_BEGUN = Silent(may_have_left=False, reason="caller_gone")
 _TOO_LATE = Silent(may_have_left=False, reason="deadline")
 """The claim stood in a queue, or its process was paused, for longer than its sender may take: nothing leaves."""
@@ -38,9 +43,16 @@ class Executor:
     """Carries effects out, blocking or on an event loop; it decides nothing."""
 
     def __init__(
-        self, store: Store, roster: Roster, drawer: Drawer, registry: dict[str, Registered], spool: Spool
+        self,
+        store: Store,
+        roster: Roster,
+        drawer: Drawer,
+        registry: dict[str, Registered],
+        spool: Spool,
+        governance: Governance,
     ) -> None:
         self._store = store
+        self._governance = governance
         self._spool = spool
         self._roster = roster
         self._drawer = drawer
@@ -51,6 +63,8 @@ class Executor:
             Validate: self._validate,
             Find: lambda e: store.find(e.intent.tenant, e.intent.actor, e.intent.action, e.intent.key),
             Redraw: lambda _: drawer.draw(),
+            Rejudge: self._rejudge,
+            Form: self._form,
             Send: self._send,
             Look: self._look,
             Hand: lambda e: roster.hand(e.attempt.worker, e.attempt.token),
@@ -176,6 +190,17 @@ class Executor:
 
     def _look(self, effect: Look) -> tuple[Answer, ...]:
         return self.registered(effect.action.name).provider.look(effect.order)
+
+    # -- permission ----------------------------------------------------------------------------------------------------
+
+    def _rejudge(self, effect: Rejudge) -> Order:
+        self._governance.refresh()
+        registered = self.registered(effect.order.action.name)
+        return msgspec.structs.replace(effect.order, terms=registered.terms(effect.order.value))
+
+    def _form(self, effect: Form) -> str:
+        written = self.registered(effect.action.name).provider.form(effect.order)
+        return "wd1:" + hashlib.sha256(written).hexdigest()
 
     # -- the semantic check --------------------------------------------------------------------------------------------
 

@@ -23,8 +23,10 @@ from counterfoil.domain.event import (
     destination_of,
     evidence_of,
     first_begun,
+    removed_before,
+    removed_of,
 )
-from counterfoil.domain.lifecycle import lifecycle, permitted
+from counterfoil.domain.lifecycle import CALL_AGAIN, lifecycle, permitted
 from counterfoil.domain.payload import content, frozen_payload
 from counterfoil.domain.words import Finding, Outcome
 from counterfoil.runtime.spool import write_private
@@ -38,13 +40,14 @@ LATEST = 253_402_300_800
 _STORE_TAILS = ("", "-wal", "-shm", "-journal")
 
 
-def document(history: History, *, outcome: Outcome, payload: bool = False) -> dict[str, Any]:
+def document(history: History, *, outcome: Outcome, payload: bool = False, refused: int = 0) -> dict[str, Any]:
     """Say everything that is on record of one operation.
 
     Args:
         history: the operation with its events.
         outcome: as it reads now (`outcome_now`).
         payload: with the frozen payload and what replays return.
+        refused: how often its receipt answered a call instead of sending it.
     """
     operation = history.operation
     attempts, _ = attempts_of(history.events)
@@ -61,9 +64,11 @@ def document(history: History, *, outcome: Outcome, payload: bool = False) -> di
         "authentication_recorded": False,
         **_columns(history, outcome),
         **_stands_on(begun),
-        "attempts": [_attempt(event, attempts) for event in history.events if event.kind is EventKind.BEGUN],
-        "evidence": [_evidence(event, payload=payload) for event in history.events if event.kind is EventKind.OBSERVED],
+        "attempts": _attempts(history, attempts),
+        "evidence": [_evidence(event, payload=payload) for event in _of(history, EventKind.OBSERVED)],
         "events": [_event(event) for event in history.events],
+        "removed": _removed(history),
+        "refused": refused,
         "chain": {
             "head": history.head.hex(),
             "seq": operation.seq,
@@ -142,7 +147,11 @@ def _columns(history: History, outcome: Outcome) -> dict[str, Any]:
         "held_by": operation.held_by or None,
         "looks": operation.looks,
         "next": {"step": operation.step or None, "due_at": iso(operation.due_at) if operation.step else None},
-        "permitted": list(permitted(operation, outcome)),
+        "permitted": [
+            step
+            for step in permitted(operation, outcome, operation.permission)
+            if step != CALL_AGAIN or not removed_before(history.events)
+        ],
         "created_at": iso(operation.created_at),
         "updated_at": iso(operation.updated_at),
     }
@@ -172,16 +181,39 @@ def _submitted_at(attempts: tuple[Attempt, ...]) -> str | None:
     return iso(min(left)) if left else None
 
 
-def _attempt(event: Event, attempts: tuple[Attempt, ...]) -> dict[str, Any]:
-    begun = begun_of(event)
-    now = next(a for a in attempts if a.number == begun.attempt.number)
+def _removed(history: History) -> dict[str, Any] | None:
+    """What retention removed, and on whose word."""
+    left = removed_of(history.events)
+    if left is None:
+        return None
+    return {
+        "events": left.events,
+        "at": iso(history.events[0].at),
+        "head": left.head,
+        "rule": left.rule,
+        "policy": left.policy,
+        "by": left.by,
+    }
+
+
+def _attempts(history: History, attempts: tuple[Attempt, ...]) -> list[dict[str, Any]]:
+    """Every attempt; of one whose claim was removed, what is left."""
+    begun = {record.attempt.number: record for record in map(begun_of, _of(history, EventKind.BEGUN))}
+    return [_attempt(attempt, begun.get(attempt.number)) for attempt in attempts]
+
+
+def _of(history: History, kind: EventKind) -> list[Event]:
+    return [event for event in history.events if event.kind is kind]
+
+
+def _attempt(now: Attempt, begun: Begun | None) -> dict[str, Any]:
     return {
         "number": now.number,
         "class": now.attempt_class.value,
-        "started_at": iso(event.at),
+        "started_at": iso(now.started_at),
         "send_deadline": iso(now.deadline),
-        "basis": begun.basis or None,
-        "because": list(begun.because),
+        "basis": begun.basis or None if begun else None,
+        "because": list(begun.because) if begun else [],
         "worker": now.worker,
         "finding": now.finding.value if now.finding else None,
         "quiesced": now.quiesced,

@@ -11,26 +11,25 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeAlias, Typ
 
 import msgspec
 
-from counterfoil.domain.action import Asked, Draw, Order
-from counterfoil.domain.canonical import NotCanonical
-from counterfoil.domain.errors import BadValue, NoBasis, NoSuchOperation, PayloadRefused, UnknownAction
+from counterfoil.domain.action import Draw, Order
+from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import History, attempts_of
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.payload import SALT_BYTES
-from counterfoil.domain.result import kept_result
-from counterfoil.domain.words import Basis, Dispatch, Outcome, Standing
+from counterfoil.domain.result import kept_result, result_gone
+from counterfoil.domain.retention import removal_said
+from counterfoil.domain.words import Dispatch, Outcome, Standing
 from counterfoil.plans import dispatch as dispatching
-from counterfoil.plans import observing
 from counterfoil.plans.effects import Ended, Plan
-from counterfoil.plans.reconcile import reconcile
-from counterfoil.plans.recover import order_of, recover, work
 from counterfoil.runtime.drawing import Drawer
 from counterfoil.runtime.drive import adrive, drive
 from counterfoil.runtime.executor import Executor
+from counterfoil.runtime.governance import Governance
 from counterfoil.runtime.importing import importing_spec, refuse_while_importing
 from counterfoil.runtime.quiescence import ALIVE, Roster
 from counterfoil.runtime.receipt import Receipt
+from counterfoil.runtime.refusals import Refusals
 from counterfoil.runtime.registered import Registered
+from counterfoil.runtime.settling import Settling
 from counterfoil.runtime.spool import Spool
 
 P = ParamSpec("P")
@@ -57,7 +56,7 @@ class Guarding(Protocol):
         """Guard a function."""
 
 
-class Ledger:
+class Ledger(Settling):
     """A book of receipts and the actions it guards; `counterfoil.open` makes one.
 
     Args:
@@ -66,6 +65,7 @@ class Ledger:
         tenant: whose effects they are.
         scopes: ids of the current run and conversation, for actions that derive keys within them.
         fingerprint_key: the deployment's key where payloads are guessable.
+        production: refuse actions that name no owner and authoriser, where a developer is only warned.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class Ledger:
         tenant: str = "default",
         scopes: dict[str, str] | None = None,
         fingerprint_key: bytes | None = None,
+        production: bool = False,
     ) -> None:
         self.store = store
         self.tenant = tenant
@@ -89,7 +90,11 @@ class Ledger:
         self._drawer = Drawer(self._roster.worker)
         self._drawn_in = 0
         """The process that has drawn for an event loop before."""
-        self._executor = Executor(store, self._roster, self._drawer, self.registry, self.spool)
+        self.refusals = Refusals(store)
+        self.governance = Governance(store)
+        """The policy in force."""
+        self.production = production
+        self._executor = Executor(store, self._roster, self._drawer, self.registry, self.spool, self.governance)
 
     # -- declaring -----------------------------------------------------------------------------------------------------
 
@@ -128,6 +133,7 @@ class Ledger:
                     wanted=f"{other.action.name!r} declares the same effect with siblings="
                     f"{other.action.siblings.value!r}; all routes to an effect must agree",
                 )  # fmt: skip
+        registered.governance = self.governance
         self.registry[action.name] = registered
 
     @contextlib.contextmanager
@@ -156,6 +162,8 @@ class Ledger:
             ended = drive(dispatching.dispatch(order, draw), self._executor)
         finally:
             in_hand.discard(draw.token)
+        if ended.standing is not Standing.NEW:
+            self.refusals.note(ended.operation.n)
         if ended.operation.dispatch is Dispatch.STARTED:
             return self._receipt(ended)
         return Receipt(ended, self, now=ended.operation.updated_at, alive=False, error=ended.error)
@@ -170,6 +178,8 @@ class Ledger:
             ended = await adrive(dispatching.dispatch(order, draw), self._executor)
         finally:
             self._let_go(draw)
+        if ended.standing is not Standing.NEW:
+            await self.refusals.anote(ended.operation.n)
         if ended.operation.dispatch is Dispatch.STARTED:  # whether it is in hand stands in the store
             import asyncio
 
@@ -231,109 +241,7 @@ class Ledger:
 
         return briefing(self.store.unresolved(), tenant=tenant or self.tenant, accounts=accounts, now=self.store.now())
 
-    # -- settling ------------------------------------------------------------------------------------------------------
-
-    def reconcile(self, operation: str) -> Receipt:
-        """Recover an operation and look once now; a look that says nothing leaves it as it is."""
-        history = self.store.load(operation)
-        registered = self._executor.registered(history.operation.action)
-
-        def plan(draw: Draw) -> Plan[Ended]:
-            recovered = yield from recover(history, registered.action, draw)
-            return (yield from reconcile(recovered, registered.action, draw, asked=True, by=self.actor))
-
-        return self._receipt(self._carry(plan))
-
-    def work(self, operation: str) -> Receipt:
-        """Do the next automatic step of one operation: recover, look, replay, or hand it to a person."""
-        history = self.store.load(operation)
-        action = self._executor.registered(history.operation.action).action
-        return self._receipt(self._carry(lambda draw: work(history, action, draw, by=draw.worker)))
-
-    def drain(self) -> int:
-        """Take spooled answers into the store; return how many it took.
-
-        An answer of an operation or action that is not known here is left where it is, and holds up no other.
-        """
-        taken = 0
-        for path, operation, record, body in self.spool.waiting():
-            try:
-                action = self._executor.registered(self.store.load(operation).operation.action).action
-            except (NoSuchOperation, UnknownAction):
-                continue
-            drive(observing.take(operation, record, body, action.contract), self._executor)
-            self.spool.taken(path)
-            taken += 1
-        return taken
-
-    def attempt(
-        self, operation: str, *, basis: str | Basis | None = None, by: str = "", reason: str = "", how: str = ""
-    ) -> Receipt:
-        """Dispatch an operation again on a basis that is on record; never on a guess.
-
-        Args:
-            operation: its id.
-            basis: the one basis to judge; None tries each that needs no override.
-            by: who asks; this ledger's actor where nobody is named.
-            reason: why, in their words.
-            how: how they were authenticated.
-
-        Raises:
-            NoBasis: nothing on record permits another attempt.
-        """
-        wanted = _basis(basis)
-        history = self.store.load(operation)
-        registered = self._executor.registered(history.operation.action)
-        order = order_of(history, registered.action)
-        asked = Asked(by=by or self.actor, reason=reason, how=how)
-
-        def plan(draw: Draw) -> Plan[Ended]:
-            recovered = yield from recover(history, registered.action, draw)
-            bases = (wanted,) if wanted else _EXPLICIT
-            return (yield from dispatching.further(order, draw, recovered, bases=bases, asked=asked))
-
-        ended = self._carry(plan)
-        if ended.standing is not Standing.NEW:
-            raise NoBasis(operation, ended.because or ("the outcome is settled",))
-        return self._receipt(ended)
-
-    def resolve(  # noqa: PLR0913 - a finding has this many parts
-        self,
-        operation: str,
-        outcome: str,
-        *,
-        evidence: dict[str, Any],
-        by: str,
-        reason: str = "",
-        how: str = "",
-        attempt: int | None = None,
-    ) -> Receipt:
-        """Record an operator's finding, with the evidence it rests on; it is evidence like any other.
-
-        Args:
-            operation: its id.
-            outcome: `succeeded`, `rejected` or `accepted`.
-            evidence: what was seen, by field; empty is refused.
-            by: who says so.
-            reason: why, in their words.
-            how: how they were authenticated.
-            attempt: which attempt it speaks of; None: the whole operation.
-        """
-        from counterfoil.runtime.resolving import finding_of
-
-        history = self.store.load(operation)
-        found = finding_of(history, outcome, evidence=evidence, by=by, reason=reason, how=how, attempt=attempt)
-        contract = self._executor.registered(history.operation.action).action.contract
-
-        def plan(draw: Draw) -> Plan[Operation]:
-            salt = draw.salts[:SALT_BYTES]
-            return (yield from observing.append(operation, found, contract, salt=salt, jitter=0.0))
-
-        try:
-            self._carry(plan)
-        except NotCanonical as error:  # nothing of it was recorded
-            raise PayloadRefused(error.pointer.removeprefix("/facts"), error.problem) from None
-        return self._receipt(_read(self.store.load(operation)))
+    # -- the end -------------------------------------------------------------------------------------------------------
 
     def on_close(self, *steps: Callable[[], Any]) -> None:
         """Do these, in order, before the file is closed."""
@@ -343,6 +251,7 @@ class Ledger:
         """Write what is queued, give the worker's lock back and close the file."""
         while self._closing:
             self._closing.pop(0)()
+        self.refusals.flush()
         self._roster.retire()
         self.store.close()
 
@@ -353,10 +262,6 @@ class Ledger:
         self.close()
 
 
-_EXPLICIT = (Basis.NOT_SENT, Basis.ABSENCE_PROVEN, Basis.SAME_KEY_REPLAY, Basis.REJECTED_WITHOUT_EFFECT)
-"""What `attempt` tries in turn; an override is a person's decision and is never among them."""
-
-
 def _read(history: History) -> Ended:
     """A receipt as it is read, not called."""
     operation = history.operation
@@ -364,21 +269,9 @@ def _read(history: History) -> Ended:
     standing = Standing.UNRESOLVED if operation.unresolved else Standing.EXISTING
     if operation.held_by:
         standing = Standing.HELD
-    return Ended(operation=operation, standing=standing, result=kept_result(history) if done else None)
-
-
-def _basis(named: str | Basis | None) -> Basis | None:
-    if named is None:
-        return None
-    try:
-        basis = Basis(named)
-    except ValueError:
-        raise BadValue("basis", named, wanted=f"one of {', '.join(b.value for b in _EXPLICIT)}") from None
-    if basis not in _EXPLICIT:
-        raise BadValue(
-            "basis", named, wanted=f"only a decision overrides; one of {', '.join(b.value for b in _EXPLICIT)}"
-        )
-    return basis
+    result, removed = kept_result(history) if done else None, bool(removal_said(history.events))
+    gone = result_gone(history) if result is None else ""
+    return Ended(operation=operation, standing=standing, result=result, gone=gone, removed=removed)
 
 
 def _os_user() -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from counterfoil.domain.errors import (
     BadValue,
     CounterfoilError,
     Held,
+    NotAuthorized,
     NotRecorded,
     NotSent,
     OutcomeUnknown,
     Rejected,
+    ResultGone,
     Unavailable,
 )
 from counterfoil.domain.lifecycle import (
@@ -22,14 +25,19 @@ from counterfoil.domain.lifecycle import (
     WAIT,
     lifecycle,
     outcome_now,
+    permission_now,
     permitted,
 )
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.result import ERASED
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Lifecycle, Outcome, Permission, Standing
 from counterfoil.plans.effects import Ended
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
+
+WAIT_STEP_SECONDS = 0.2
+"""Between two readings while a caller waits."""
 
 
 def refused_for_model(refusal: Exception) -> dict[str, Any]:
@@ -68,7 +76,9 @@ _SAID = {
 class Receipt:
     """One operation as this call found or left it. Outcomes are values: nothing here raises but `expect`."""
 
-    __slots__ = ("_alive", "_ledger", "_now", "because", "error", "operation", "result", "standing")
+    __slots__ = (
+        "_alive", "_ledger", "_now", "because", "error", "gone", "operation", "removed", "result", "standing",
+    )  # fmt: skip
 
     def __init__(
         self, ended: Ended, ledger: Ledger, *, now: float, alive: bool, error: BaseException | None = None
@@ -77,6 +87,10 @@ class Receipt:
         self.standing: Standing = ended.standing
         """What this call was told: new, existing, held or unresolved."""
         self.result: Any = ended.result
+        self.gone: str = ended.gone
+        """Why there is no result where one was kept: `erased` or `removed`; empty where there is one, or never was."""
+        self.removed: bool = ended.removed
+        """Retention removed its record: its key is never sent again."""
         self.because: tuple[str, ...] = ended.because
         """Why nothing was sent, in fixed sentences."""
         self.error = error
@@ -90,8 +104,8 @@ class Receipt:
 
     @property
     def permission(self) -> Permission:
-        """May it go?"""
-        return self.operation.permission
+        """May it go? What nobody answered in time has expired."""
+        return permission_now(self.operation, self._now)
 
     @property
     def dispatch(self) -> Dispatch:
@@ -121,8 +135,9 @@ class Receipt:
     @property
     def permitted(self) -> tuple[str, ...]:
         """The steps an agent may take next."""
-        steps = permitted(self.operation, self.outcome)
-        return steps if self.result is not None else tuple(step for step in steps if step != USE_RESULT)
+        steps = permitted(self.operation, self.outcome, self.permission)
+        never = {USE_RESULT: self.result is None, CALL_AGAIN: self.removed}
+        return tuple(step for step in steps if not never.get(step))
 
     def expect(self) -> Any:
         """Return the result of an effect that took place.
@@ -131,18 +146,24 @@ class Receipt:
             OutcomeUnknown: it may have happened; do not send it again.
             Rejected: it did not take place.
             Held: another operation of the same effect is unresolved; nothing was sent for this one.
-            NotSent: nothing left; the same call may dispatch again.
+            NotAuthorized: it waits for people, or they said no; nothing was sent.
+            NotSent: nothing left; the same call may dispatch again, unless `removed`.
+            ResultGone: it took place, and its result was erased or removed.
         """
         outcome = self.outcome
         if self.discrepancy is Discrepancy.OPEN:
             raise OutcomeUnknown(f"{self.id}: evidence contradicts evidence; an operator must look", receipt=self)
         if outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED):
+            if self.gone:
+                raise ResultGone(f"{self.id}: the effect took place, and its result was {self.gone}", receipt=self)
             return self.result
         if self.standing is Standing.HELD or self.operation.held_by:
             holder = self.operation.held_by or "; ".join(self.because)
             raise Held(f"{self.id}: not sent, held by {holder}", receipt=self)
         if outcome is Outcome.REJECTED:
             raise Rejected(f"{self.id}: the effect did not take place", receipt=self)
+        if self.dispatch is Dispatch.NOT_STARTED and self.permission is not Permission.AUTHORIZED:
+            raise NotAuthorized(f"{self.id}: not sent, permission is {self.permission.value}", receipt=self)
         if self.dispatch is Dispatch.NOT_STARTED:
             raise NotSent(f"{self.id}: nothing was sent", receipt=self)
         raise OutcomeUnknown(
@@ -158,10 +179,14 @@ class Receipt:
             told["retry"] = "blocked"
         if self.operation.unresolved or outcome is Outcome.UNKNOWN:
             told["recovery_action"] = "no_replay"
+        if self.permission is not Permission.AUTHORIZED:
+            told["permission"] = self.permission.value
         if self.operation.held_by:
             told["held_by"] = self.operation.held_by
         if outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED) and self.result is not None:
             told["result"] = self.result
+        elif outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED) and self.gone:
+            told["result"] = ERASED
         told["permitted"] = list(self.permitted)
         return told
 
@@ -179,6 +204,24 @@ class Receipt:
                 return "may have happened"
             case _:
                 return "not sent" if self.dispatch is Dispatch.NOT_STARTED else "in progress"
+
+    def wait(self, seconds: float) -> Receipt:
+        """Wait until people have answered and the outcome is known, or the time is over; waiting changes nothing.
+
+        Args:
+            seconds: at most so long.
+        """
+        until = time.monotonic() + seconds
+        receipt = self.refresh()
+        while receipt.in_the_balance and time.monotonic() < until:
+            time.sleep(min(WAIT_STEP_SECONDS, max(until - time.monotonic(), 0.0)))
+            receipt = self.refresh()
+        return receipt
+
+    @property
+    def in_the_balance(self) -> bool:
+        """Somebody's answer is awaited: people's, or the provider's."""
+        return self.permission is Permission.PENDING or bool(self.operation.unresolved)
 
     def refresh(self) -> Receipt:
         """Read the operation again, as it stands now."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import types
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from counterfoil.domain import canonical, pointer
 from counterfoil.domain.action import Action, Order
@@ -14,8 +14,12 @@ from counterfoil.domain.canonical import NotCanonical
 from counterfoil.domain.errors import BadValue, NotDeclared, PayloadRefused
 from counterfoil.domain.identifier import NONCE_BYTES, operation_id
 from counterfoil.domain.intent import Intent, Occurrence, Siblings, effect_namer
+from counterfoil.domain.terms import NO_POLICY, Terms
 from counterfoil.plans.claims import ClaimForm
 from counterfoil.ports.provider import Provider, SendOrder
+
+if TYPE_CHECKING:
+    from counterfoil.runtime.governance import Governance
 
 KEY_CHARS_MAX = 255
 """Longer keys are documents: name the occurrence instead."""
@@ -60,6 +64,8 @@ class Registered:
         self.check = check
         self._value = value
         self._fingerprint_key = fingerprint_key
+        self.governance: Governance | None = None
+        """The policy in force where it is registered; None before that."""
         self.awaited = False
         """The guarded callable is `async def`."""
         self.binder: Binder | None = None
@@ -104,7 +110,7 @@ class Registered:
             frozen = canonical.canonical(payload, floats=self._floats)
             material = frozen
             if self._selects:
-                kept = canonical.select(payload, material=action.material, immaterial=action.immaterial)
+                kept = canonical.select(payload, material=action.material, immaterial=tuple(action.immaterial))
                 material = canonical.canonical(kept)
         except NotCanonical as error:
             raise PayloadRefused(error.pointer, error.problem) from None
@@ -121,12 +127,25 @@ class Registered:
         value = 1.0 if self._value is None else self._value_of(payload)
         if mentioned:
             _check_mentioned(mentioned)
+        terms = self.terms(value)
         form = self._forms.get(actor)
-        if form is None:
-            form = self._forms[actor] = ClaimForm(Order(intent=intent, action=action))
+        if form is None or form.policy != terms.digest:
+            form = self._forms[actor] = ClaimForm(Order(intent=intent, action=action, terms=terms))
         return Order(
-            intent=intent, action=action, value=value, arguments=arguments, mentioned=mentioned or {}, form=form
-        )
+            intent=intent, action=action, value=value, arguments=arguments, mentioned=mentioned or {}, terms=terms,
+            form=form,
+        )  # fmt: skip
+
+    def terms(self, value: float) -> Terms:
+        """What the policy in force says of an operation of this action, with this value at risk."""
+        if self.governance is None:
+            return NO_POLICY
+        return self.governance.terms(self.action, value, value_declared=self.declares_value)
+
+    @property
+    def declares_value(self) -> bool:
+        """Whether the action says what is at risk; without it every operation counts as one."""
+        return self._value is not None
 
     def key_of(self, print_: str, scopes: Mapping[str, str], given: str | int | None) -> str:
         """The key of one occurrence as it was named, or derived within the declared scope."""

@@ -7,7 +7,7 @@ from typing import Any
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import History, attempts_of
 from counterfoil.domain.evidence import Evidence
-from counterfoil.domain.words import Coverage, Finding, Source
+from counterfoil.domain.words import Coverage, Discrepancy, Finding, Source
 
 _FINDINGS = {
     "succeeded": Finding.SUCCEEDED,
@@ -26,7 +26,7 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
     how: str,
     attempt: int | None,
 ) -> Evidence:
-    """Turn what a person found into evidence.
+    """Turn what a person found into evidence; of the whole operation, it settles a discrepancy that stands open.
 
     Raises:
         BadValue: no evidence, no name, no attempt to speak of, or a word that is no finding.
@@ -43,6 +43,7 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
         raise BadValue("operation", history.operation.id, wanted="nothing of it was attempted, so nothing can be found")
     if attempt is not None and not 1 <= attempt <= len(attempts):
         raise BadValue("attempt", attempt, wanted=f"1 to {len(attempts)}")
+    settles = history.operation.discrepancy is Discrepancy.OPEN and attempt is None
     named = next((str(evidence[k]) for k in ("id", "external_id") if k in evidence), "")
     return Evidence(
         source=Source.OPERATOR,
@@ -50,6 +51,7 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
         attempt=attempt or attempts[-1].number,
         coverage=Coverage.OPERATION if attempt is None else Coverage.ATTEMPT,
         rule="operator.finding",
+        settles=settles,
         external_id=named,
         # What was seen is all that a replay can return: the function's own answer was lost.
         result=dict(evidence) if _FINDINGS[outcome] is not Finding.REJECTED else None,

@@ -7,12 +7,16 @@ from collections.abc import Callable
 
 from counterfoil.domain.errors import CounterfoilError, InvariantBroken
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import RECOVER, REVIEW
+from counterfoil.domain.schedule import CALL, DISPATCH, RECOVER, REST, REVIEW
+from counterfoil.runtime.escalating import Escalating
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.receipt import Receipt
 
 INTERVAL_SECONDS = 1.0
 """Between sweeps: a look waits for its own due time, so this only bounds how late a worker notices."""
+
+_PEOPLE = frozenset({REVIEW, CALL, REST})
+"""Steps no worker takes."""
 
 
 class Worker:
@@ -25,16 +29,17 @@ class Worker:
 
     def __init__(self, ledger: Ledger, report: Callable[[str, Receipt | Exception], None] | None = None) -> None:
         self._ledger = ledger
+        self._escalating = Escalating(ledger)
         self._report = report or (lambda _operation, _what: None)
 
     def sweep(self) -> int:
         """Take every step that is due now; return how many were taken."""
         steps = self._drain()
         now = self._ledger.store.now()
-        for operation in self._ledger.store.unresolved():
+        for operation in (*self._ledger.store.unresolved(), *self._ledger.store.waiting()):
             if self._due(operation, now):
                 steps += self._step(operation)
-        return steps
+        return steps + self._escalate(now)
 
     def _drain(self) -> int:
         try:
@@ -46,10 +51,11 @@ class Worker:
             return 0
 
     def _due(self, operation: Operation, now: float) -> bool:
-        if operation.step == REVIEW or operation.action not in self._ledger.registry:
+        if operation.step in _PEOPLE or operation.action not in self._ledger.registry:
             return False
-        # An attempt left behind is taken up at once where its worker is proven dead, not at its deadline.
-        return operation.step == RECOVER or operation.due_at <= now
+        # An attempt left behind is taken up at once where its worker is proven dead, not at its deadline; and what was
+        # approved is sent at once, its due time being when the approval ends.
+        return operation.step in (RECOVER, DISPATCH) or operation.due_at <= now
 
     def _step(self, operation: Operation) -> int:
         try:
@@ -62,6 +68,20 @@ class Worker:
         self._report(operation.id, receipt)
         return int(receipt.operation.seq != operation.seq)
 
+    def _escalate(self, now: float) -> int:
+        """Pass up what has waited for people too long; an error of one holds up no other."""
+        store, passed = self._ledger.store, 0
+        for operation in self._escalating.overdue([*store.unresolved(), *store.waiting()], now):
+            try:
+                passed += self._escalating.escalate(operation)
+            except InvariantBroken:
+                raise
+            except CounterfoilError as error:
+                self._report(operation.id, error)
+            else:
+                self._report(operation.id, self._ledger.get(operation.id))
+        return passed
+
     def run(self, stop: threading.Event, *, interval_seconds: float = INTERVAL_SECONDS) -> None:
         """Sweep until told to stop."""
         while not stop.is_set():
@@ -71,4 +91,4 @@ class Worker:
     def pending(self) -> list[Operation]:
         """Operations that still have an automatic step to come."""
         registry = self._ledger.registry
-        return [o for o in self._ledger.store.unresolved() if o.step != REVIEW and o.action in registry]
+        return [o for o in self._ledger.store.unresolved() if o.step not in _PEOPLE and o.action in registry]

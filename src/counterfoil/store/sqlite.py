@@ -10,17 +10,31 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-from counterfoil.domain.command import Amend, Claim, Command, Reply, Settle
+from counterfoil.domain.command import (
+    Adopt,
+    Amend,
+    Claim,
+    Command,
+    CountRefusals,
+    Erase,
+    PolicyMoved,
+    Propose,
+    Remove,
+    Reply,
+    Settle,
+)
 from counterfoil.domain.errors import NoSuchOperation, StoreUnsafe
 from counterfoil.domain.event import History
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.operation import Operation
-from counterfoil.store import opening, rows, transaction
+from counterfoil.domain.policy import OnRecord
+from counterfoil.store import opening, policies, retention, rows, transaction
 from counterfoil.store.commit import GroupCommit, Job
 from counterfoil.store.forking import FORKS
 
 STANDS_SECONDS = 0.01
-"""How long a look at the file's name holds: a claim this soon after may still go to a file that was just removed."""
+"""How long a look at the file's name, and at the policy in force, holds: a claim that needs nobody's approval may still
+go to a file that was just removed, or under the policy before. Whatever needs one is judged in its own transaction."""
 
 
 class SqliteStore:
@@ -43,6 +57,8 @@ class SqliteStore:
         self._inode = 0
         self._log, self._log_inode = self.path.with_name(f"{self.path.name}-wal"), 0
         self._stood_at = 0.0
+        self._policy, self._policy_at = 0, 0.0
+        """Number of the policy in force, and when it was read."""
         self._commit: GroupCommit[Command, Reply] = GroupCommit(self._write_batch)
         self.write: Callable[[Command], Reply] = self._commit.submit
         """Make one command durable and answer it; see `ports.store.Store`."""
@@ -65,6 +81,22 @@ class SqliteStore:
     def awrite(self, command: Command) -> Awaitable[Reply]:
         """The same from an event loop, shielded from cancellation."""
         return self._commit.submit_async(command)
+
+    def adopt(self, command: Adopt) -> Reply:
+        """Put a policy in force; whatever this process claims from now on is judged under it."""
+        reply = self.write(command)
+        self._policy_at = 0.0
+        return reply
+
+    def holders(self, effect: str) -> list[Operation]:
+        """Read the unresolved operations of one effect: what holds the others back."""
+        with self._read() as db:
+            return rows.select(db, "WHERE effect = ? AND unresolved > 0 ORDER BY unresolved", (effect,))
+
+    def waiting(self) -> list[Operation]:
+        """Read what waits for people, or was approved and not sent; none is paged or filtered away."""
+        with self._read() as db:
+            return rows.select(db, "WHERE unresolved = 0 AND step <> '' ORDER BY n")
 
     def now(self) -> float:
         """The store's clock: a step backwards shortens no deadline and revives no approval."""
@@ -97,11 +129,11 @@ class SqliteStore:
             now = self.now()
             if len(jobs) == 1:  # written out: a lone caller's is the path that is measured
                 job = jobs[0]
-                reply = _RUNS[type(job.command)](db, job.command, now)
+                reply = self._run(db, job.command, now)
                 db.execute("COMMIT")
                 job.reply, job.decided = reply, True
                 return
-            replies = [_RUNS[type(job.command)](db, job.command, now) for job in jobs]
+            replies = [self._run(db, job.command, now) for job in jobs]
             db.execute("COMMIT")
         except Exception as error:  # noqa: BLE001 - the disk's word, or a rule's own defect: no mate is to pay for it
             self._abort(db)
@@ -114,6 +146,15 @@ class SqliteStore:
         # Crash here: durable and unanswered; written again, each command recognises itself.
         for job, reply in zip(jobs, replies, strict=True):
             job.succeed(reply)
+
+    def _run(self, db: sqlite3.Connection, command: Command, now: float) -> Reply:
+        """Carry one command out under the write lock; a claim only under the policy in force."""
+        if type(command) is Claim:
+            if time.monotonic() - self._policy_at > STANDS_SECONDS:
+                self._policy, self._policy_at = policies.number(db), time.monotonic()
+            if command.policy != self._policy:
+                return PolicyMoved(policy=self._policy)
+        return _RUNS[type(command)](db, command, now)
 
     def _was_left_open(self) -> bool:
         """Close a transaction whose leader was interrupted between its beginning and its handler, or in the handler.
@@ -184,6 +225,31 @@ class SqliteStore:
                 return
             yield from found
             after = page[-1].n
+
+    def policy(self) -> tuple[int, bytes] | None:
+        """Read the policy in force with its number, or None where none was ever adopted."""
+        with self._read() as db:
+            return policies.in_force(db)
+
+    def policies(self) -> list[OnRecord]:
+        """Read every policy that was ever in force, oldest first; the last one is."""
+        with self._read() as db:
+            return policies.every(db)
+
+    def aged(self, *, after: int, until: float, limit: int) -> list[Operation]:
+        """Read resolved operations with something left to remove, oldest first; see `retention.aged`."""
+        with self._read() as db:
+            return retention.aged(db, after, until, limit)
+
+    def refusals(self, n: int) -> int:
+        """Read how often a call was answered from an operation's receipt, as far as that is counted yet."""
+        with self._read() as db:
+            return retention.refusals(db, n)
+
+    def settle_down(self) -> None:
+        """Empty the log after an erasure; see `retention.settle_down`."""
+        with self.lead() as db:
+            retention.settle_down(db)
 
     def query(self, statement: str, parameters: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
         """Run one reading statement."""
@@ -313,5 +379,10 @@ _RUNS: dict[type, Callable[[sqlite3.Connection, Any, float], Reply]] = {
     Claim: transaction.claim,
     Settle: transaction.settle,
     Amend: transaction.amend,
+    Propose: transaction.propose,
+    Adopt: policies.adopt,
+    Remove: retention.remove,
+    Erase: retention.erase,
+    CountRefusals: retention.count_refusals,
 }
 """What each command does inside its transaction."""

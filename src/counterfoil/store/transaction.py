@@ -19,15 +19,19 @@ from counterfoil.domain.command import (
     Existing,
     NewEvent,
     NewlyHeld,
+    NewlyProposed,
+    PolicyMoved,
+    Propose,
     Settle,
     Settled,
     Stale,
+    Tripped,
 )
 from counterfoil.domain.errors import InvariantBroken, NoSuchOperation
-from counterfoil.domain.event import SEQ_MAX, EventKind, History, Noted, chain, encode
+from counterfoil.domain.event import SEQ_MAX, EventKind, History, Noted, chain, encode, removed_before
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.operation import Operation
-from counterfoil.store import rows
+from counterfoil.store import breakers, policies, rows
 
 HOLD_SLOTS_MAX = 64
 """Settled operations of one effect that late evidence may reopen at once."""
@@ -46,8 +50,14 @@ UPDATE operation SET dispatch = ?, outcome = ?, discrepancy = ?, exposure = ?, u
 """
 
 
-def claim(db: sqlite3.Connection, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision:
+def claim(
+    db: sqlite3.Connection, c: Claim, now: float
+) -> Claimed | Existing | NewlyHeld | Conflict | Collision | Tripped:
     """Insert receipt and claim; the unique indexes decide identity and hold, and only a refusal reads."""
+    if c.breaker is not None:
+        tripped = breakers.tripped(db, c.breaker, now)
+        if tripped is not None:
+            return _stands(db, c) or tripped
     deadline = now + c.send_seconds
     row = (
         c.n, c.id, c.tenant, c.actor, c.action, c.key, c.account, c.fingerprint, c.effect, c.owner, c.value, now,
@@ -72,12 +82,11 @@ def _refused(
     db: sqlite3.Connection, c: Claim, now: float
 ) -> Claimed | Existing | NewlyHeld | Conflict | Collision | None:
     """Say which index refused a claim; None where none did and the row itself is impossible."""
-    stands = rows.by_key(db, c.tenant, c.actor, c.action, c.key)
+    stands = _stands(db, c)
     if stands is not None:
-        if stands.fingerprint != c.fingerprint:  # before every other answer (invariant 9)
-            return Conflict(operation=stands.id, stored=stands.fingerprint)
-        history = rows.history(db, stands)
-        return _again(history) if stands.id == c.id else Existing(history=history)
+        return (
+            _again(stands.history) if isinstance(stands, Existing) and stands.history.operation.id == c.id else stands
+        )
     if rows.by_number(db, c.n) is not None:
         return Collision()
     holder = _holder(db, c.effect)
@@ -85,14 +94,51 @@ def _refused(
         return None
     operation, event = hold.propose(c, holder, now)
     db.execute(rows.INSERT, rows.values_of(operation))
-    _append(db, operation, 1, now, b"", event)
+    append(db, operation, 1, now, b"", event)
     return NewlyHeld(history=rows.history(db, operation))
+
+
+def _stands(db: sqlite3.Connection, c: Claim) -> Existing | Conflict | None:
+    """What a key that was used before answers, or None; another fingerprint comes before every other answer."""
+    stands = rows.by_key(db, c.tenant, c.actor, c.action, c.key)
+    if stands is None:
+        return None
+    if stands.fingerprint != c.fingerprint:  # invariant 9
+        return Conflict(operation=stands.id, stored=stands.fingerprint)
+    return Existing(history=rows.history(db, stands))
+
+
+def propose(
+    db: sqlite3.Connection, p: Propose, now: float
+) -> NewlyProposed | Existing | Conflict | Collision | PolicyMoved:
+    """Insert an operation that waits for people; the same question run again finds itself."""
+    c = p.claim
+    stands = _stands(db, c)
+    if isinstance(stands, Existing) and stands.history.operation.id == c.id and len(stands.history.events) == 1:
+        return NewlyProposed(history=stands.history)
+    if stands is not None:
+        return stands
+    moved = _moved(db, c.policy)
+    if moved is not None:
+        return moved
+    if rows.by_number(db, c.n) is not None:
+        return Collision()
+    operation, event = hold.ask(p, now)
+    db.execute(rows.INSERT, rows.values_of(operation))
+    append(db, operation, 1, now, b"", event)
+    return NewlyProposed(history=rows.history(db, operation))
+
+
+def _moved(db: sqlite3.Connection, policy: int) -> PolicyMoved | None:
+    """Whether another policy is in force than the one a command was judged under."""
+    stands = policies.number(db)
+    return None if stands == policy else PolicyMoved(policy=stands)
 
 
 def _again(history: History) -> Claimed | NewlyHeld | Existing:
     """Answer a claim that finds its own write: as the first time, unless somebody wrote to it since."""
     first = history.events[0]
-    if len(history.events) > 1:
+    if len(history.events) > 1 or first.kind is EventKind.REMOVED:
         return Existing(history=history)
     # A proposal that was held is no claim, whoever asks: answering Claimed here would send it beside its holder.
     return Claimed(at=first.at, head=first.hash) if first.kind is EventKind.BEGUN else NewlyHeld(history=history)
@@ -134,35 +180,51 @@ def _settled_before(db: sqlite3.Connection, s: Settle) -> Settled | Stale:
     return Stale()
 
 
-def amend(db: sqlite3.Connection, a: Amend, now: float) -> Amended | Declined:
+def amend(db: sqlite3.Connection, a: Amend, now: float) -> Amended | Declined | PolicyMoved | Tripped:
     """Run a rule on the operation's whole history and write what it decided."""
-    n = row_number(a.operation)
-    found = None if n is None else rows.by_number(db, n)
-    if found is None or found.id != a.operation:
-        raise NoSuchOperation(a.operation)
-    history = rows.history(db, found)
-    _check_tail(history)
-    now = max(now, found.updated_at)  # another process's clock may have been ahead of this one's
+    moved = None if a.policy is None else _moved(db, a.policy)
+    if moved is not None:
+        return moved
+    history = standing(db, a.operation)
+    found = history.operation
+    now = not_before(history, now)
     decided = a.rule(history, now)
     if isinstance(decided, Declined):
         return msgspec.structs.replace(decided, history=history)
+    if a.breaker is not None and decided.claims and not found.attempts:  # what is begun already is nothing new
+        tripped = breakers.tripped(db, a.breaker, now)
+        if tripped is not None:
+            return tripped
     if not _update(db, history, decided, now):
         holder = _holder(db, found.effect) or ""
         return Declined(because=(f"{holder} of the same effect is unresolved",), history=history)
     seq, head = found.seq, history.head
     for event in decided.events:
         seq += 1
-        head = _append(db, found, seq, now, head, event)
+        head = append(db, found, seq, now, head, event)
     after = rows.by_number(db, found.n)
     if after is None:
         raise InvariantBroken(f"{found.id} vanished inside a transaction")
     return Amended(history=rows.history(db, after))
 
 
-def _check_tail(history: History) -> None:
-    events, operation = history.events, history.operation
-    if len(events) != operation.seq or (events and events[-1].seq != operation.seq):
-        raise InvariantBroken(f"{operation.id} names {operation.seq} events and has {len(events)}")
+def standing(db: sqlite3.Connection, operation: str) -> History:
+    """Read one operation for a rule; its last event must be the one its row names."""
+    n = row_number(operation)
+    found = None if n is None else rows.by_number(db, n)
+    if found is None or found.id != operation:
+        raise NoSuchOperation(operation)
+    history = rows.history(db, found)
+    events = history.events
+    stood = len(events) + removed_before(events)
+    if stood != found.seq or (events and events[-1].seq != found.seq):
+        raise InvariantBroken(f"{found.id} names {found.seq} events and has {stood}")
+    return history
+
+
+def not_before(history: History, now: float) -> float:
+    """The time a rule judges by: another process's clock may have been ahead of this one's."""
+    return max(now, history.operation.updated_at, *(event.at for event in history.events[-1:]))
 
 
 def _update(db: sqlite3.Connection, history: History, decided: Amendment, now: float) -> bool:
@@ -178,7 +240,7 @@ def _update(db: sqlite3.Connection, history: History, decided: Amendment, now: f
         try:
             changed = db.execute(rows.UPDATE, (*values[1:], before.n, before.seq)).rowcount
         except sqlite3.IntegrityError:
-            if decided.claims:
+            if decided.claims and not _all_released(db, before, decided.beside):
                 return False
             continue
         if changed != 1:
@@ -189,6 +251,14 @@ def _update(db: sqlite3.Connection, history: History, decided: Amendment, now: f
             _hand_on(db, before, now)
         return True
     raise InvariantBroken(f"more than {HOLD_SLOTS_MAX} operations of effect {before.effect} are reopened")
+
+
+def _all_released(db: sqlite3.Connection, held: Operation, beside: frozenset[str]) -> bool:
+    """Whether people let an operation run beside every one that holds its effect now."""
+    if not beside:
+        return False
+    holders = rows.select(db, "WHERE effect = ? AND unresolved > 0", (held.effect,))
+    return all(holder.id in beside for holder in holders)
 
 
 def _notify_holder(db: sqlite3.Connection, reopened: Operation, now: float) -> None:
@@ -211,11 +281,12 @@ def _hand_on(db: sqlite3.Connection, left: Operation, now: float) -> None:
 
 def _note(db: sqlite3.Connection, o: Operation, note: str, facts: dict[str, str], now: float) -> None:
     record = encode(Noted(note=note, facts=facts))
-    _append(db, o, o.seq + 1, now, rows.history(db, o).head, NewEvent(kind=EventKind.NOTED, record=record))
+    append(db, o, o.seq + 1, now, rows.history(db, o).head, NewEvent(kind=EventKind.NOTED, record=record))
     db.execute("UPDATE operation SET seq = ? WHERE n = ?", (o.seq + 1, o.n))
 
 
-def _append(db: sqlite3.Connection, o: Operation, seq: int, now: float, head: bytes, event: NewEvent) -> bytes:
+def append(db: sqlite3.Connection, o: Operation, seq: int, now: float, head: bytes, event: NewEvent) -> bytes:
+    """Append one event and return its hash."""
     link = chain(head, o.id, seq, event.kind.value, now, event.record)
     rows.insert_event(db, o.n, seq, event.kind.value, now, event.record, event.body, link)
     return link

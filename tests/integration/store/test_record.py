@@ -10,6 +10,7 @@ from tests.integration.store.commands import claim, evidence, faults, observe, s
 
 from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.words import Source
+from counterfoil.store.opening import MIGRATIONS
 
 
 @pytest.fixture
@@ -95,5 +96,5 @@ def test_the_file_says_whose_it_is(written):
     """Header and schema version are those of receipts."""
     _, _, stranger = written
     assert stranger.execute("PRAGMA application_id").fetchone()[0].to_bytes(4, "big") == b"CFOI"
-    assert stranger.execute("PRAGMA user_version").fetchone()[0] == 1
+    assert stranger.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
     assert stranger.execute("PRAGMA integrity_check").fetchone()[0] == "ok"

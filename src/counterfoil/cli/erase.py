@@ -1,0 +1,30 @@
+"""`counterfoil erase ID`: null the payload and the results of one resolved operation, because a person decided it."""
+
+from __future__ import annotations
+
+import argparse
+
+from counterfoil.cli import exits, parser
+
+
+def add(verb: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.operation_argument(verb)
+    parser.store_option(verb)
+    parser.actions_option(verb)
+    parser.decision_options(verb)
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Do it and return the exit code: 0 where nothing of it is left."""
+    from counterfoil.cli import receipts
+    from counterfoil.cli.decision import decide
+    from counterfoil.cli.named import whole
+    from counterfoil.cli.opening import for_reading
+
+    with exits.terminable(), for_reading(asked) as ledger:
+        found = ledger.get(whole(ledger, asked.operation))
+        decision = decide(asked, found.operation, "erase its payload and its results for good")
+        receipt = ledger.erase(found.id, by=decision.by, reason=decision.reason, how=decision.how)
+        receipts.show(receipt, json=asked.json)
+    return exits.DONE

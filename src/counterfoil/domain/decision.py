@@ -1,0 +1,120 @@
+"""What only a named person may do: each decision is one event and one compare-and-set on the version they saw.
+
+A decision about permission, exposure or ownership is never evidence: none of them touches an outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from counterfoil.domain.approval import Authority, authority_of, decided_of, named
+from counterfoil.domain.command import Amendment, Declined, NewEvent, Rule
+from counterfoil.domain.errors import BadValue
+from counterfoil.domain.event import Decided, Event, EventKind, History, attempts_of, encode
+from counterfoil.domain.operation import Operation
+
+HOUSE = "house"
+"""What decides by a rule on record, where no person does."""
+AGENT = "agent:"
+"""An agent's name begins with it: none of them decides anything."""
+
+ALREADY = "this decision is recorded already"
+NOT_OPEN = "nothing of it is unresolved"
+
+
+class Verb(StrEnum):
+    """Every decision by its word on record."""
+
+    APPROVE = "approve"
+    DENY = "deny"
+    REVOKE = "revoke"
+    EXPIRE = "expire"
+    OVERRIDE = "override"
+    RELEASE = "release"
+    ABANDON = "abandon"
+    WAIT = "wait_until"
+    INVESTIGATE = "investigate"
+    ASSIGN = "assign"
+    ESCALATE = "escalate"
+    RESOLVE = "resolve"
+    CHANGE_POLICY = "change_policy"
+
+
+class Decider(msgspec.Struct, frozen=True, kw_only=True):
+    """Who decides, why, how they were authenticated, and the last event of what they saw."""
+
+    by: str
+    reason: str = ""
+    how: str = ""
+    seen: int
+
+
+Judged = tuple[Operation, dict[str, Any]]
+Judge = Callable[[History, float], Judged | Declined]
+"""What a decision would make of an operation, and the facts that go on record; or why it is not taken."""
+
+
+def decided(who: Decider, verb: Verb, judge: Judge) -> Rule:
+    """One decision as one event, refused where anything was written since it was made; twice is once."""
+    _check(who)
+
+    def rule(history: History, now: float) -> Amendment | Declined:
+        if _stands(history.events, who, verb):
+            return Declined(because=(ALREADY,))
+        last = history.operation.seq
+        if who.seen != last:
+            return Declined(because=(changed_since(who.seen, last),))
+        found = judge(history, now)
+        if isinstance(found, Declined):
+            return found
+        operation, facts = found
+        said = Decided(
+            decision=verb.value, by=who.by, reason=who.reason, how=who.how, seen_seq=who.seen, facts=facts
+        )  # fmt: skip
+        return Amendment(operation=operation, events=(event_of(said),))
+
+    return rule
+
+
+def changed_since(seen: int, last: int) -> str:
+    """What whoever decides on something older is told."""
+    return f"it changed since it was seen: event {seen} was its last, now it is {last}"
+
+
+def _stands(events: tuple[Event, ...], who: Decider, verb: Verb) -> bool:
+    later = (decided_of(e) for e in events if e.seq > who.seen and e.kind is EventKind.DECIDED)
+    return any(d.decision == verb.value and d.by == who.by and d.seen_seq == who.seen for d in later)
+
+
+def _check(who: Decider) -> None:
+    if not who.by:
+        raise BadValue("by", who.by, wanted="a decision has a name to it")
+    if who.by != HOUSE and not who.reason:
+        raise BadValue("reason", who.reason, wanted="a decision says why")
+    if who.by.startswith(AGENT):
+        raise BadValue("by", who.by, wanted="a person or a service: an agent decides nothing")
+
+
+def event_of(said: Decided) -> NewEvent:
+    """One decision as the event it is."""
+    return NewEvent(kind=EventKind.DECIDED, record=encode(said))
+
+
+def authority(history: History) -> Authority:
+    """Permission and the approval that stands, of one operation's whole history."""
+    attempts, _ = attempts_of(history.events)
+    return authority_of(history.events, attempts)
+
+
+def not_entitled(operation: Operation, by: str, entitled: tuple[str, ...]) -> tuple[str, ...]:
+    """Why this name may not decide it; empty where it may."""
+    failed = {
+        f"{by} is an agent, and an agent decides nothing": by.startswith(AGENT),
+        f"{named(by)} asked for it, so somebody else decides": named(by) == named(operation.actor),
+        f"{named(by)} is not one of {', '.join(entitled)}": bool(entitled) and named(by) not in entitled,
+    }
+    return tuple(reason for reason, fails in failed.items() if fails)

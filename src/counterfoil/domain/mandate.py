@@ -1,0 +1,198 @@
+"""The part of verification that is about people: who was asked, who decided, and whether each attempt had their word.
+
+Written apart from the rules that decide, from the design's sentences, so that one defect is not in both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from counterfoil.domain.approval import Bound, Proposed
+from counterfoil.domain.event import Begun, Decided, Event, encode
+from counterfoil.domain.words import Basis, Disposition, Finding, Permission
+
+PEOPLE_DECIDE = frozenset(
+    {
+        *("approve", "deny", "revoke", "override", "release", "abandon"),
+        *("wait_until", "investigate", "assign", "erase"),
+    }
+)
+"""Decisions that are never the house's own, but for an erasure that a policy orders."""
+
+
+class Mandate:
+    """One pass over an operation's decisions; `problems` of each event are what could not be true when it was written.
+
+    Args:
+        actor: who asked for the operation.
+        owner: who owned it when it was asked.
+    """
+
+    def __init__(self, actor: str, owner: str) -> None:
+        self.actor, self.owner = actor, owner
+        self.permission = Permission.AUTHORIZED
+        self.disposition = Disposition.OPEN
+        self.asked: Proposed | None = None
+        self.approval = 0
+        self.lifted = False
+        """People have lifted its hold."""
+        self._yes: list[str] = []
+        self._ends_at = 0.0
+        self._further: dict[str, list[str]] = {"override": [], "release": []}
+        self._of = 1
+        """How many people the last of them was to be decided by."""
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def proposed(self, event: Event, asked: Proposed) -> Iterator[str]:
+        """People are asked; what they had said before is over."""
+        if asked.bound.actor != self.actor:
+            yield "it asks in another name than the one that asked"
+        if asked.required.people < 1 or asked.required.uses < 1:
+            yield "it asks nobody"
+        self.asked, self.permission = asked, Permission.PENDING
+        self._yes, self.approval, self._ends_at = [], 0, event.at + asked.required.seconds
+
+    def news(self) -> None:
+        """Something was observed: whoever decided on more exposure had not seen it."""
+        self._further = {"override": [], "release": []}
+
+    def decided(self, event: Event, said: Decided, *, unresolved: bool, started: bool) -> Iterator[str]:
+        """One decision, by the state it found."""
+        yield from self._by_whom(event, said)
+        if said.decision in ("approve", "deny", "revoke", "expire"):
+            yield from self._about_permission(event, said, unresolved=unresolved, started=started)
+        elif said.decision in self._further:
+            yield from self._exposed(said, started=started)
+        elif said.decision == "abandon":
+            if not unresolved:
+                yield "nothing of it was unresolved"
+            self.disposition = Disposition.ABANDONED
+        elif said.decision == "assign":
+            self.owner = str(said.facts.get("to", ""))
+
+    def _about_permission(self, event: Event, said: Decided, *, unresolved: bool, started: bool) -> Iterator[str]:
+        over = event.at > self._ends_at
+        if said.decision == "approve":
+            yield from self._approved(event, said)
+        elif said.decision == "deny":
+            if self.permission is not Permission.PENDING or over:
+                yield "it answers no where nobody was asked any more"
+            self._end(Permission.DENIED, unresolved=unresolved)
+        elif said.decision == "revoke":
+            if self.permission not in (Permission.PENDING, Permission.AUTHORIZED) or (started and not unresolved):
+                yield "it takes back what was not given, or was done"
+            self._end(Permission.REVOKED, unresolved=unresolved)
+        else:
+            if self.asked is None or not over:
+                yield "it had not come to its end"
+            self.permission = Permission.EXPIRED
+
+    def _by_whom(self, event: Event, said: Decided) -> Iterator[str]:
+        house = said.by == "house"
+        if said.by.startswith("agent:"):
+            yield "an agent decided it"
+        if house and said.decision in PEOPLE_DECIDE - {"erase"}:
+            yield "no person decided it"
+        if said.decision in PEOPLE_DECIDE and not house and said.seen_seq != event.seq - 1:
+            yield f"it was decided on event {said.seen_seq}, and {event.seq - 1} was the last"
+        if said.decision in PEOPLE_DECIDE and not said.reason:
+            yield "it gives no reason"
+
+    def _approved(self, event: Event, said: Decided) -> Iterator[str]:
+        if self.asked is None or self.permission is not Permission.PENDING:
+            yield "it answers yes where nobody was asked"
+            return
+        required = self.asked.required
+        if event.at > self._ends_at:
+            yield "it answers yes after the end"
+        if said.facts.get("binding") != _binding(self.asked):
+            yield "it answers another question"
+        who = _person(said.by)
+        if who == _person(self.actor) or who in self._yes:
+            yield "whoever asked, or had answered, answered again"
+        if required.approvers and who not in required.approvers:
+            yield "the policy does not name who answered"
+        self._yes.append(who)
+        if len(self._yes) >= required.people:
+            self.permission, self.approval = Permission.AUTHORIZED, event.seq
+            self._ends_at = event.at + required.seconds
+
+    def _exposed(self, said: Decided, *, started: bool) -> Iterator[str]:
+        so_far, who = self._further[said.decision], _person(said.by)
+        if who in so_far or who == _person(self.actor):
+            yield "whoever asked, or had decided it, decided it again"
+        if self.disposition is not Disposition.OPEN:
+            yield f"it was {self.disposition.value}"
+        if said.decision == "release" and started:
+            yield "it was sent already"
+        so_far.append(who)
+        self._of = max(int(said.facts.get("of", 1)), 1)
+        if said.decision == "release":
+            self.lifted = bool(said.facts.get("lifted"))
+            if self.lifted and len(so_far) < self._of:
+                yield f"{len(so_far)} of {self._of} people lifted the hold"
+
+    def _end(self, permission: Permission, *, unresolved: bool) -> None:
+        self.permission = permission
+        if not unresolved:
+            self.disposition = Disposition.CLOSED
+
+    # -- attempts ------------------------------------------------------------------------------------------------------
+
+    def begun(self, event: Event, begun: Begun, under: list[Finding | None]) -> Iterator[str]:
+        """One attempt, by the word it had.
+
+        Args:
+            event: its event.
+            begun: its record.
+            under: the findings of the attempts that used the same approval before it.
+        """
+        if self.disposition is not Disposition.OPEN:
+            yield f"an attempt was dispatched after it was {self.disposition.value}"
+        overridden = begun.basis == Basis.OPERATOR_OVERRIDE
+        if self.permission is not Permission.AUTHORIZED and not (overridden and self.permission is Permission.EXPIRED):
+            yield f"an attempt was dispatched while permission was {self.permission.value}"
+        elif overridden:
+            pass  # whether enough people had decided it is asked as its basis
+        elif self.asked is None:
+            if begun.attempt.approval:
+                yield "an attempt names an approval, and nobody was asked"
+        else:
+            yield from self._under_approval(event, begun, self.asked, under)
+        self.lifted = False
+        self._further = {"override": [], "release": []}
+
+    @property
+    def overridden(self) -> bool:
+        """As many people as it takes have overridden what stands there now."""
+        return len(self._further["override"]) >= self._of
+
+    def _under_approval(
+        self, event: Event, begun: Begun, asked: Proposed, under: list[Finding | None]
+    ) -> Iterator[str]:
+        attempt, required = begun.attempt, asked.required
+        if attempt.approval != self.approval:
+            yield "an attempt names another approval than the one that stands"
+        if event.at > self._ends_at:
+            yield "an attempt was dispatched after its approval had ended"
+        if attempt.attempt_class not in required.attempts:
+            yield f"its approval allows no attempt of class {attempt.attempt_class.value}"
+        if sum(finding is not Finding.NOT_SENT for finding in under) >= required.uses:
+            yield "its approval was used up"
+        pinned = {"contract": begun.contract, "code": begun.code, "policy": begun.policy}
+        for name, digest in pinned.items():
+            if getattr(asked.bound, name) != digest:
+                yield f"its {name} is not the one that was approved"
+        if begun.destination != asked.bound.destination:
+            yield "its destination is not the one that was approved"
+
+
+def _binding(asked: Proposed) -> str:
+    fields: Bound = asked.bound
+    return "ab1:" + hashlib.sha256(encode([fields, asked.required])).hexdigest()[:40]
+
+
+def _person(by: str) -> str:
+    return by.split(" (uid ", maxsplit=1)[0]

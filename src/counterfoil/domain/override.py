@@ -1,0 +1,142 @@
+"""Decisions about exposure: one more attempt, one beside another, or no more work. They prove nothing."""
+
+from __future__ import annotations
+
+import msgspec
+
+from counterfoil.domain.approval import decided_of, named
+from counterfoil.domain.command import Declined, Rule
+from counterfoil.domain.contract import Contract
+from counterfoil.domain.decision import NOT_OPEN, Decider, Judged, Verb, decided, not_entitled
+from counterfoil.domain.event import Event, EventKind, History, attempts_of, evidence_of
+from counterfoil.domain.retry import ABSOLUTE, Situation, decide_retry
+from counterfoil.domain.schedule import REST
+from counterfoil.domain.terms import OneShot, Terms
+from counterfoil.domain.words import Basis, Dispatch, Disposition, Finding, Permission
+
+
+def override(who: Decider, terms: Terms, contract: Contract) -> Rule:
+    """Decide that one more attempt may go although nothing proves that it is safe; it proves nothing either.
+
+    Args:
+        who: never the requester; with more people, each decides alone.
+        terms: how many people it takes, who they are, and whether the policy knows only one shot.
+        contract: what it documents, for everything an override does not lift.
+    """
+
+    def judge(history: History, now: float) -> Judged | Declined:
+        attempts, discrepancy = attempts_of(history.events)
+        situation = Situation(
+            contract=contract, attempts=attempts, discrepancy=discrepancy, now=now, one_shot=terms.one_shot
+        )
+        allowed = decide_retry(situation, automatic=False, basis=Basis.OPERATOR_OVERRIDE)
+        refused = (() if allowed.allowed else allowed.because) + _against_further(history, who, terms)
+        if refused:
+            return Declined(because=refused)
+        so_far = overridden_by(history.events)
+        if named(who.by) in map(named, so_far):
+            return Declined(because=(f"{named(who.by)} has decided it already",))
+        return history.operation, {"of": terms.override_people, "after": [a.number for a in attempts if a.open]}
+
+    return decided(who, Verb.OVERRIDE, judge)
+
+
+def _against_further(history: History, who: Decider, terms: Terms) -> tuple[str, ...]:
+    operation = history.operation
+    failed = {
+        "the operation was abandoned": operation.disposition is Disposition.ABANDONED,
+        f"permission is {operation.permission.value}": operation.permission
+        in (Permission.DENIED, Permission.REVOKED, Permission.PENDING),
+        terms.refused: bool(terms.refused),
+    }
+    refused = tuple(reason for reason, fails in failed.items() if fails)
+    return refused + not_entitled(operation, who.by, terms.override_by)
+
+
+def overridden_by(events: tuple[Event, ...]) -> tuple[str, ...]:
+    """Who has overridden what stands there now: a later attempt uses it up, later news takes it back."""
+    return _deciders(events, Verb.OVERRIDE)
+
+
+def _deciders(events: tuple[Event, ...], verb: Verb) -> tuple[str, ...]:
+    people: tuple[str, ...] = ()
+    for event in events:
+        if event.kind is EventKind.BEGUN or _is_news(event):
+            people = ()
+        elif event.kind is EventKind.DECIDED and decided_of(event).decision == verb.value:
+            people = (*people, decided_of(event).by)
+    return people
+
+
+def _is_news(event: Event) -> bool:
+    return event.kind is EventKind.OBSERVED and evidence_of(event).finding is not Finding.UNKNOWN
+
+
+def release(who: Decider, terms: Terms, holders: tuple[str, ...]) -> Rule:
+    """Lift a hold: the held operation may run beside those that hold it, once its caller asks again.
+
+    Args:
+        who: as for an override.
+        terms: as for an override.
+        holders: the unresolved operations of the same effect, as they stand now.
+    """
+
+    def judge(history: History, now: float) -> Judged | Declined:
+        del now
+        operation = history.operation
+        failed = {
+            "nothing holds it": not operation.held_by or not holders,
+            ABSOLUTE: terms.one_shot is OneShot.ABSOLUTE,
+            "it was sent already": operation.dispatch is not Dispatch.NOT_STARTED,
+        }
+        refused = tuple(reason for reason, fails in failed.items() if fails)
+        refused += _against_further(history, who, terms)
+        so_far = _deciders(history.events, Verb.RELEASE)
+        if named(who.by) in map(named, so_far):
+            refused += (f"{named(who.by)} has decided it already",)
+        if refused:
+            return Declined(because=refused)
+        lifted = len(so_far) + 1 >= terms.override_people
+        after = msgspec.structs.replace(operation, held_by="") if lifted else operation
+        beside = [h for h in holders if all(h in seen for seen in _beside(history.events))]
+        return after, {"of": terms.override_people, "beside": beside, "lifted": lifted}
+
+    return decided(who, Verb.RELEASE, judge)
+
+
+def _beside(events: tuple[Event, ...]) -> list[list[str]]:
+    """What each of those who decided the release so far had seen hold it."""
+    said: list[list[str]] = []
+    for event in events:
+        if event.kind is EventKind.BEGUN or _is_news(event):
+            said = []
+        elif event.kind is EventKind.DECIDED and decided_of(event).decision == Verb.RELEASE.value:
+            said.append(decided_of(event).facts["beside"])
+    return said
+
+
+def released_beside(events: tuple[Event, ...]) -> frozenset[str]:
+    """The operations that every one of the people who lifted the hold had seen hold it; empty while it stands."""
+    beside: frozenset[str] | None = None
+    for event in events:
+        if event.kind is EventKind.BEGUN:
+            beside = None
+        elif event.kind is EventKind.DECIDED:
+            said = decided_of(event)
+            if said.decision == Verb.RELEASE.value and said.facts["lifted"]:
+                beside = frozenset(said.facts["beside"])
+    return beside or frozenset()
+
+
+def abandon(who: Decider) -> Rule:
+    """Stop working on an unresolved operation: its outcome stays what it is, and so does its hold."""
+
+    def judge(history: History, now: float) -> Judged | Declined:
+        del now
+        operation = history.operation
+        if not operation.unresolved or operation.step == REST:
+            return Declined(because=(NOT_OPEN if not operation.unresolved else "it was abandoned",))
+        rests = msgspec.structs.replace(operation, disposition=Disposition.ABANDONED, step=REST, due_at=0.0)
+        return rests, {"exposure": operation.exposure}
+
+    return decided(who, Verb.ABANDON, judge)

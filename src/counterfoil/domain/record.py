@@ -1,0 +1,33 @@
+"""What each kind of event records, and the digest by which a record names its body."""
+
+from __future__ import annotations
+
+from counterfoil.domain.approval import Proposed
+from counterfoil.domain.event import Begun, Decided, Event, EventKind, Noted, Removed
+from counterfoil.domain.evidence import Evidence
+
+Record = Begun | Proposed | Evidence | Decided | Noted | Removed
+
+RECORDS: dict[EventKind, type[Record]] = {
+    EventKind.BEGUN: Begun,
+    EventKind.PROPOSED: Proposed,
+    EventKind.HELD: Noted,
+    EventKind.OBSERVED: Evidence,
+    EventKind.LOOKING: Noted,
+    EventKind.DECIDED: Decided,
+    EventKind.NOTED: Noted,
+    EventKind.REPEATED: Noted,
+    EventKind.REMOVED: Removed,
+}
+
+
+def digest_of(event: Event, record: Record) -> str:
+    """The salted digest a record names for its body; empty where it names none."""
+    if isinstance(record, Begun):
+        return record.payload_digest
+    if isinstance(record, Proposed):
+        return record.bound.payload_digest
+    if isinstance(record, Evidence):
+        return record.body_digest
+    field = {EventKind.HELD: "payload_digest", EventKind.REPEATED: "payload"}.get(event.kind, "")
+    return "" if isinstance(record, Removed) else str(record.facts.get(field, ""))

@@ -1,0 +1,160 @@
+"""What people decide about operations: each call records one decision, on what the person saw, or says why it did not.
+
+None of it is evidence: an outcome changes by `ledger.resolve`, which records what was found, and by nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from counterfoil.domain import care, consent, override
+from counterfoil.domain.approval import binding, proposed_of
+from counterfoil.domain.command import Amend, Amended, Declined, Rule
+from counterfoil.domain.decision import ALREADY, Decider, Verb
+from counterfoil.domain.errors import BadValue, NotDecided
+from counterfoil.domain.event import EventKind, History
+from counterfoil.runtime.registered import checked_text
+
+if TYPE_CHECKING:
+    from counterfoil.runtime.ledger import Ledger
+    from counterfoil.runtime.receipt import Receipt
+
+REASON_CHARS_MAX = 4_000
+"""Of a reason or a channel; what is longer belongs in the evidence."""
+
+Making = Callable[[Decider, History], Rule]
+
+
+class Decisions:
+    """The decisions about one ledger's operations.
+
+    Every method takes the operation's id, `by` (who decides), `reason`, `how` (how they were authenticated) and `seen`:
+    the number of the last event of what they saw, `receipt.operation.seq`; None for what stands there now. Each
+    returns the receipt as it stands afterwards and raises `NotDecided` where the decision was not taken, with the
+    reasons.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    # -- permission ----------------------------------------------------------------------------------------------------
+
+    def approve(
+        self, operation: str, *, by: str, reason: str, how: str = "", seen: int | None = None, bound: str | None = None
+    ) -> Receipt:
+        """Allow exactly what was asked, once the last of the people it takes has done so; nothing is sent by it.
+
+        Args:
+            operation: its id.
+            by: who approves; never the one who asked, and no agent.
+            reason: why.
+            how: how they were authenticated.
+            seen: the last event of what they saw.
+            bound: the `binding` they were shown; None for that of the question that stands there now.
+        """
+
+        def make(who: Decider, history: History) -> Rule:
+            return consent.approve(who, bound=_bound(history) if bound is None else bound)
+
+        return self._decide(operation, Verb.APPROVE, by, reason, how, seen, make)
+
+    def deny(self, operation: str, *, by: str, reason: str, how: str = "", seen: int | None = None) -> Receipt:
+        """Answer no, for good."""
+        return self._decide(operation, Verb.DENY, by, reason, how, seen, lambda who, _: consent.deny(who))
+
+    def revoke(self, operation: str, *, by: str, reason: str, how: str = "", seen: int | None = None) -> Receipt:
+        """Take permission back: nothing is claimed after it; an attempt that was claimed before may finish."""
+        return self._decide(operation, Verb.REVOKE, by, reason, how, seen, lambda who, _: consent.revoke(who))
+
+    # -- exposure ------------------------------------------------------------------------------------------------------
+
+    def override(self, operation: str, *, by: str, reason: str, how: str = "", seen: int | None = None) -> Receipt:
+        """Decide that one more attempt may go although nothing proves that it is safe; `ledger.attempt` sends it."""
+        registered = self._ledger.registered_for(operation)
+
+        def make(who: Decider, history: History) -> Rule:
+            return override.override(who, registered.terms(history.operation.value), registered.action.contract)
+
+        return self._decide(operation, Verb.OVERRIDE, by, reason, how, seen, make)
+
+    def release(self, operation: str, *, by: str, reason: str, how: str = "", seen: int | None = None) -> Receipt:
+        """Lift a hold: its caller may ask again beside what holds it now; nothing is sent by the release."""
+        ledger = self._ledger
+        registered = ledger.registered_for(operation)
+
+        def make(who: Decider, history: History) -> Rule:
+            held = history.operation
+            holders = tuple(o.id for o in ledger.store.holders(held.effect) if o.id != held.id)
+            return override.release(who, registered.terms(held.value), holders)
+
+        return self._decide(operation, Verb.RELEASE, by, reason, how, seen, make)
+
+    def abandon(self, operation: str, *, by: str, reason: str, how: str = "", seen: int | None = None) -> Receipt:
+        """Stop working on an unresolved operation; its outcome and its hold stay what they are."""
+        return self._decide(operation, Verb.ABANDON, by, reason, how, seen, lambda who, _: override.abandon(who))
+
+    # -- the work on it ------------------------------------------------------------------------------------------------
+
+    def wait_until(
+        self, operation: str, until: float, *, by: str, reason: str, how: str = "", seen: int | None = None
+    ) -> Receipt:
+        """Put its next step off until a time, in seconds since the epoch; no outcome comes of waiting."""
+        return self._decide(operation, Verb.WAIT, by, reason, how, seen, lambda who, _: care.wait_until(who, until))
+
+    def investigate(  # noqa: PLR0913 - a decision has this many parts
+        self, operation: str, *, channel: str, by: str, reason: str, whom: str = "", looks: int = 0, how: str = "",
+        seen: int | None = None,
+    ) -> Receipt:  # fmt: skip
+        """Record by which other authorised channel it is looked into, by whom, and how many more reads it may take."""
+        contract = self._ledger.registered_for(operation).action.contract if looks else None
+        checked_text("channel", channel)
+
+        def make(who: Decider, history: History) -> Rule:
+            del history
+            return care.investigate(who, channel=channel, whom=whom or by, looks=looks, contract=contract)
+
+        return self._decide(operation, Verb.INVESTIGATE, by, reason, how, seen, make)
+
+    def assign(
+        self, operation: str, owner: str, *, by: str, reason: str, how: str = "", seen: int | None = None
+    ) -> Receipt:
+        """Name who acts on it from now on."""
+        checked_text("owner", owner)
+        return self._decide(operation, Verb.ASSIGN, by, reason, how, seen, lambda who, _: care.assign(who, owner))
+
+    def escalate(
+        self, operation: str, *, to: str, by: str, reason: str, how: str = "", seen: int | None = None
+    ) -> Receipt:
+        """Pass it up to somebody, on record."""
+        checked_text("to", to)
+        return self._decide(operation, Verb.ESCALATE, by, reason, how, seen, lambda who, _: care.escalate(who, to=to))
+
+    def _decide(  # noqa: PLR0913, PLR0917 - a decision has this many parts
+        self, operation: str, verb: Verb, by: str, reason: str, how: str, seen: int | None, make: Making
+    ) -> Receipt:
+        history = self._ledger.store.load(operation)
+        who = Decider(
+            by=checked_text("by", by),
+            reason=_one_line("reason", reason),
+            how=how,
+            seen=history.operation.seq if seen is None else seen,
+        )
+        reply = self._ledger.store.write(Amend(operation=operation, rule=make(who, history)))
+        assert isinstance(reply, Amended | Declined)  # noqa: S101 - an Amend without a claim has no third answer
+        if isinstance(reply, Declined) and reply.because != (ALREADY,):
+            raise NotDecided(operation, verb.value, reply.because)
+        return self._ledger.get(operation)
+
+
+def _bound(history: History) -> str:
+    """The binding of the question that stands there; empty where nobody is asked, which the rule refuses."""
+    asked = [event for event in history.events if event.kind is EventKind.PROPOSED]
+    return binding(proposed_of(asked[-1])) if asked else ""
+
+
+def _one_line(name: str, text: str) -> str:
+    plain = str(text).strip()
+    if not plain or len(plain) > REASON_CHARS_MAX or not plain.isprintable():
+        raise BadValue(name, text, wanted=f"one line of 1 to {REASON_CHARS_MAX} characters")
+    return plain

@@ -1,0 +1,53 @@
+"""Passing up what has waited for people too long: an event on record, and a line for whoever watches the worker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from counterfoil.domain import care
+from counterfoil.domain.command import Amend, Amended
+from counterfoil.domain.decision import HOUSE, Decider
+from counterfoil.domain.escalation import due, waits
+from counterfoil.domain.operation import Operation
+from counterfoil.domain.policy import escalation_of
+
+if TYPE_CHECKING:
+    from counterfoil.runtime.ledger import Ledger
+
+NOBODY = "nobody named"
+"""To whom an operation goes where no policy says it: it is on record all the same."""
+
+
+class Escalating:
+    """Knows when each waiting operation of a ledger is due, so that a sweep reads only those that are.
+
+    Args:
+        ledger: whose operations.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._due: dict[str, tuple[int, float]] = {}
+        """By id: the event number it was worked out at, and when it is due."""
+
+    def overdue(self, operations: list[Operation], now: float) -> list[Operation]:
+        """Those of the operations that must be passed up now, oldest first."""
+        waiting = [operation for operation in operations if waits(operation)]
+        self._due = {o.id: self._at(o) for o in waiting}
+        return [o for o in waiting if self._due[o.id][1] <= now]
+
+    def _at(self, operation: Operation) -> tuple[int, float]:
+        known = self._due.get(operation.id)
+        if known is not None and known[0] == operation.seq:
+            return known
+        escalation = escalation_of(self._ledger.governance.policy, operation.action, operation.account)
+        history = self._ledger.store.load(operation.id)
+        return history.operation.seq, due(history, escalation).at
+
+    def escalate(self, operation: Operation) -> bool:
+        """Record that it was passed up; False where somebody wrote to it meanwhile, and it is judged anew."""
+        escalation = escalation_of(self._ledger.governance.policy, operation.action, operation.account)
+        owner = f"owned by {operation.owner}" if operation.owner else "owned by nobody"
+        who = Decider(by=HOUSE, reason=f"unsettled for too long, {owner}", seen=operation.seq)
+        rule = care.escalate(who, to=escalation.to or NOBODY)
+        return isinstance(self._ledger.store.write(Amend(operation=operation.id, rule=rule)), Amended)

@@ -1,0 +1,149 @@
+"""Policies in and out: a YAML file, checked to its last word; the one in force, as the store keeps it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import msgspec
+
+from counterfoil.contracts.document import Document, Tokens, read_text
+from counterfoil.domain import policy as model
+from counterfoil.domain.command import Adopt, Adopted, Declined
+from counterfoil.domain.decision import AGENT, Decider, Verb
+from counterfoil.domain.errors import BadValue, InvariantBroken, PolicyInvalid
+from counterfoil.domain.event import Decided
+from counterfoil.domain.event import encode as encode_record
+from counterfoil.domain.policy import Otherwise, Policy
+from counterfoil.domain.terms import OneShot
+from counterfoil.domain.words import AttemptClass
+from counterfoil.runtime.registered import checked_text
+
+if TYPE_CHECKING:
+    from counterfoil.store.sqlite import SqliteStore
+
+_STEP = re.compile(r"\.([^.\[\]]+)|\[([0-9]+)\]")
+_WORDS: dict[str, Sequence[str]] = {
+    "otherwise": [word.value for word in Otherwise],
+    "one_shot": ["true", "false", OneShot.ABSOLUTE.value],
+    "attempts": [word.value for word in AttemptClass],
+    "approval": ["none", "{people: ...}"],
+}
+"""What may stand at a key that takes one of a few words."""
+
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+    """A policy file that may be adopted, and what a person should know about it."""
+
+    policy: Policy
+    warnings: tuple[str, ...] = ()
+    """Each with its file and line."""
+
+
+def load(path: Path) -> Loaded:
+    """Read and check one policy file.
+
+    Raises:
+        PolicyInvalid: it is wrong: at which line, at which key and why.
+    """
+    return _File(path).loaded()
+
+
+def read(n: int, stored: bytes) -> Policy:
+    """Read a policy as the store keeps it.
+
+    Raises:
+        InvariantBroken: this version cannot read it, so nothing may be judged by it.
+    """
+    try:
+        return model.decode(stored)
+    except msgspec.MsgspecError as error:
+        raise InvariantBroken(f"policy {n} cannot be read by this version: {error}") from None
+
+
+def in_force(store: SqliteStore) -> tuple[int, Policy | None]:
+    """Read the policy in force with its number; 0 and None where none was ever adopted.
+
+    Raises:
+        InvariantBroken: what stands there is no policy.
+    """
+    stored = store.policy()
+    return (0, None) if stored is None else (stored[0], read(*stored))
+
+
+def adopt(store: SqliteStore, policy: Policy, who: Decider, *, replaces: str) -> Adopted | Declined:
+    """Put a policy in force: a person's decision, on record with whose and why.
+
+    Args:
+        store: where it is put on record.
+        policy: the new one.
+        who: decides; `seen` is the number of the policy they saw in force, 0 where there was none.
+        replaces: the digest of that one.
+
+    Raises:
+        BadValue: nobody is named, or an agent; or no reason is given.
+    """
+    checked_text("reason", who.reason)
+    if checked_text("by", who.by).startswith(AGENT):
+        raise BadValue("by", who.by, wanted="a person or a service: an agent decides nothing")
+    digest = model.digest(policy)
+    decided = Decided(
+        decision=Verb.CHANGE_POLICY.value, by=who.by, reason=who.reason, how=who.how, seen_seq=who.seen,
+        facts={"digest": digest, "from": replaces},
+    )  # fmt: skip
+    command = Adopt(seen=who.seen, digest=digest, policy=model.encode(policy), record=encode_record(decided))
+    reply = store.adopt(command)
+    if not isinstance(reply, Adopted | Declined):
+        raise InvariantBroken(f"the store answered {type(reply).__name__} to an adoption")
+    return reply
+
+
+class _File:
+    """One policy file: its values, and where each of them stands."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+        self._document = Document(read_text(path, self._refused), self._refused)
+
+    def loaded(self) -> Loaded:
+        """The policy of it, checked; unknown keys are refused."""
+        from counterfoil.runtime import policy_entries, policy_flaws
+
+        try:
+            file = msgspec.convert(self._document.values, policy_entries.PolicyFile)
+        except msgspec.ValidationError as error:
+            self._explain(str(error))
+        found = list(policy_flaws.flaws(file))
+        if found:
+            (at, problem), more = found[0], len(found) - 1
+            self._refuse(at, problem + (f" (and {more} more)" if more else ""))
+        doubts = tuple(self._placed(at, text) for at, text in policy_flaws.doubts(file))
+        return Loaded(policy=policy_entries.policy_of(file), warnings=doubts)
+
+    def _refused(self, line: int, problem: str) -> PolicyInvalid:
+        return PolicyInvalid(self._path, line, problem)
+
+    def _refuse(self, at: Tokens, problem: str) -> NoReturn:
+        raise self._refused(self._document.line_of(at), f"{_place(at)}{problem}") from None
+
+    def _placed(self, at: Tokens, text: str) -> str:
+        return f"{self._path}:{self._document.line_of(at)}: {_place(at)}{text}"
+
+    def _explain(self, message: str) -> NoReturn:
+        """Turn the model's refusal into a file, a line and a key, with the words that may stand there."""
+        problem, _, path = message.partition(" - at `$")
+        at = tuple(name or index for name, index in _STEP.findall(path.removesuffix("`")))
+        unknown = re.search(r"unknown field `([^`]*)`", problem)
+        if unknown:
+            self._refuse((*at, unknown[1]), "unknown key")
+        missing = re.search(r"missing required field `([^`]*)`", problem)
+        key = missing[1] if missing else next((step for step in reversed(at) if not step.isdigit()), "")
+        said = f"{key} is missing" if missing else problem[:1].lower() + problem[1:]
+        words = f": one of {', '.join(_WORDS[key])}" if key in _WORDS else ""
+        self._refuse(at, said + words)
+
+
+def _place(at: Tokens) -> str:
+    return f"{'.'.join(at)}: " if at else ""

@@ -1,0 +1,210 @@
+"""What is wrong with a policy file that can be read: each flaw with its place, in the order of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from counterfoil.contracts.document import Tokens
+from counterfoil.domain import policy as model
+from counterfoil.domain.terms import OneShot
+from counterfoil.domain.words import AttemptClass
+from counterfoil.runtime.policy_entries import (
+    ApprovalEntry,
+    BreakerEntry,
+    Duration,
+    EscalationEntry,
+    PolicyFile,
+    RetentionEntry,
+    RuleEntry,
+    seconds,
+)
+
+NAME_CHARS_MAX = 200
+"""A name that is longer is a sentence."""
+PATTERN_CHARS_MAX = 2_000
+"""As long as what it is compared with may be."""
+SECONDS_MAX = 100 * 365 * 86_400.0
+"""A century: what is longer was meant to be something else."""
+PEOPLE_MAX = 100
+"""More people than ever agreed to one payment."""
+
+_AFTER_A_SEND = (AttemptClass.SAME_KEY, AttemptClass.AFTER_ABSENCE, AttemptClass.OVERRIDE)
+"""Attempts that follow one that may have left, and so has taken a use before them."""
+
+Flaw = tuple[Tokens, str]
+
+
+def doubts(file: PolicyFile) -> Iterator[Flaw]:
+    """What may be adopted, and could never do what was meant."""
+    for i, rule in enumerate(file.rules):
+        asked = rule.approval
+        if not isinstance(asked, ApprovalEntry) or asked.uses > 1:
+            continue
+        for j, word in enumerate(asked.attempts):
+            if word in _AFTER_A_SEND:
+                at = ("rules", str(i), "approval", "attempts", str(j))
+                yield at, f"{word.value} could never be used: the attempt before it has taken the one use"
+
+
+def flaws(file: PolicyFile) -> Iterator[Flaw]:
+    """What must be mended before it can be adopted."""
+    yield from _name(("name",), file.name)
+    for i, rule in enumerate(file.rules):
+        yield from _rule(("rules", str(i)), rule)
+    yield from _twice("rules", "name", [rule.name for rule in file.rules])
+    yield from _unreached(file.rules)
+    yield from _override(file.override)
+    yield from _breakers(file.breakers)
+    yield from _escalation(file.escalation)
+    yield from _retention(file.retention)
+
+
+def _rule(at: Tokens, rule: RuleEntry) -> Iterator[Flaw]:
+    yield from _name((*at, "name"), rule.name)
+    for key in ("tenants", "actions", "accounts"):
+        yield from _patterns((*at, "when", key), getattr(rule.when, key))
+    if rule.when.above is not None:
+        yield from _limit((*at, "when", "above"), rule.when.above)
+    if rule.refuse is not None:
+        yield from _text((*at, "refuse"), rule.refuse, PATTERN_CHARS_MAX)
+        if rule.approval is not None or rule.one_shot not in (False, OneShot.NO):
+            yield at, "it refuses, and so takes neither approval nor one_shot"
+    elif rule.approval is None:
+        yield at, "says neither approval nor refuse; write `approval: none` where it may go without one"
+    elif isinstance(rule.approval, ApprovalEntry):
+        yield from _approval((*at, "approval"), rule.approval)
+
+
+def _approval(at: Tokens, asked: ApprovalEntry) -> Iterator[Flaw]:
+    yield from _people((*at, "people"), asked.people, asked.approvers)
+    yield from _approvers((*at, "approvers"), asked.approvers)
+    yield from _duration((*at, "within"), asked.within)
+    if asked.uses < 1:
+        yield (*at, "uses"), f"is {asked.uses}; at least 1 attempt is wanted"
+    if len(set(asked.attempts)) < len(asked.attempts):
+        yield (*at, "attempts"), "names an attempt twice"
+    if AttemptClass.FIRST not in asked.attempts:
+        yield (*at, "attempts"), "does not hold first, so that nothing could ever be sent"
+
+
+def _override(override: model.Override) -> Iterator[Flaw]:
+    at: Tokens = ("override",)
+    yield from _approvers((*at, "approvers"), override.approvers)
+    yield from _people((*at, "people"), override.people, override.approvers)
+    if override.above is None:
+        if override.people_above != model.Override().people_above:
+            yield (*at, "people_above"), "says nothing without above"
+        return
+    yield from _limit((*at, "above"), override.above)
+    yield from _people((*at, "people_above"), override.people_above, override.approvers)
+    if override.people_above < override.people:
+        yield (*at, "people_above"), f"is fewer than the {override.people} asked below {override.above:g}"
+
+
+def _breakers(breakers: tuple[BreakerEntry, ...]) -> Iterator[Flaw]:
+    for i, breaker in enumerate(breakers):
+        at = ("breakers", str(i))
+        yield from _name((*at, "name"), breaker.name)
+        yield from _scope(at, breaker, breakers[:i])
+        yield from _limit((*at, "unknown_exposure_max"), breaker.unknown_exposure_max)
+    yield from _twice("breakers", "name", [breaker.name for breaker in breakers])
+
+
+def _escalation(escalation: tuple[EscalationEntry, ...]) -> Iterator[Flaw]:
+    for i, entry in enumerate(escalation):
+        at = ("escalation", str(i))
+        yield from _scope(at, entry, escalation[:i])
+        yield from _duration((*at, "after"), entry.after)
+        yield from _duration((*at, "repeat"), entry.repeat)
+        for key in ("to", "business_owner"):
+            if getattr(entry, key):
+                yield from _text((*at, key), getattr(entry, key), PATTERN_CHARS_MAX)
+
+
+def _retention(retention: tuple[RetentionEntry, ...]) -> Iterator[Flaw]:
+    for i, entry in enumerate(retention):
+        at = ("retention", str(i))
+        yield from _name((*at, "sensitivity"), entry.sensitivity)
+        for key, said in (("bodies", entry.bodies), ("receipts", entry.receipts)):
+            if said is not None:
+                yield from _duration((*at, key), said)
+        if entry.bodies is None and entry.receipts is None:
+            yield at, "says neither bodies nor receipts"
+        bodies, receipts = (None if said is None else seconds(said) for said in (entry.bodies, entry.receipts))
+        if bodies is not None and receipts is not None and bodies > receipts:
+            yield (*at, "bodies"), "are kept for longer than the receipts they belong to"
+    yield from _twice("retention", "sensitivity", [entry.sensitivity for entry in retention])
+
+
+def _scope(
+    at: Tokens, entry: BreakerEntry | EscalationEntry, before: Sequence[BreakerEntry | EscalationEntry]
+) -> Iterator[Flaw]:
+    """What it speaks of, and that something of it is left by those before it: the first that matches decides."""
+    yield from _patterns((*at, "actions"), entry.actions)
+    yield from _patterns((*at, "accounts"), entry.accounts)
+    for i, earlier in enumerate(before):
+        if model.covers(earlier.actions, entry.actions) and model.covers(earlier.accounts, entry.accounts):
+            yield at, f"is never reached: {at[0]}.{i} speaks of all of it before"
+            return
+
+
+def _unreached(rules: tuple[RuleEntry, ...]) -> Iterator[Flaw]:
+    for i, rule in enumerate(rules):
+        earlier = next((other for other in rules[:i] if model.shadows(other.when, rule.when)), None)
+        if earlier is not None:
+            yield ("rules", str(i)), f"rule {rule.name!r} is never reached: rule {earlier.name!r} speaks of all of it"
+
+
+def _twice(where: str, key: str, names: list[str]) -> Iterator[Flaw]:
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            yield (where, str(i), key), f"{name!r} stands twice (first at {where}.{names.index(name)})"
+
+
+def _people(at: Tokens, people: int, approvers: tuple[str, ...]) -> Iterator[Flaw]:
+    if not 1 <= people <= PEOPLE_MAX:
+        yield at, f"is {people}; from 1 to {PEOPLE_MAX} people are wanted"
+    elif approvers and people > len(set(approvers)):
+        yield at, f"is {people}, and {len(set(approvers))} may approve: {', '.join(approvers)}"
+
+
+def _approvers(at: Tokens, approvers: tuple[str, ...]) -> Iterator[Flaw]:
+    for i, name in enumerate(approvers):
+        yield from _name((*at, str(i)), name)
+        if name in approvers[:i]:
+            yield (*at, str(i)), f"{name!r} stands twice"
+
+
+def _patterns(at: Tokens, patterns: tuple[str, ...]) -> Iterator[Flaw]:
+    if not patterns:
+        yield at, "names nothing, so that nothing would match; leave it out where anything may"
+    for i, pattern in enumerate(patterns):
+        found = sorted(model.FOREIGN & set(pattern))
+        if found:
+            yield (
+                (*at, str(i)),
+                f"holds {' '.join(found)}; only * is special here, and stands for any run of characters",
+            )
+        yield from _text((*at, str(i)), pattern, PATTERN_CHARS_MAX)
+
+
+def _name(at: Tokens, name: str) -> Iterator[Flaw]:
+    return _text(at, name, NAME_CHARS_MAX)
+
+
+def _text(at: Tokens, text: str, most: int) -> Iterator[Flaw]:
+    if not 1 <= len(text) <= most or not text.isprintable() or text != text.strip():
+        yield at, f"must be 1 to {most} characters that print, without blanks around them"
+
+
+def _limit(at: Tokens, value: float) -> Iterator[Flaw]:
+    if not 0 < value < float("inf"):
+        yield at, f"is {value:g}; a limit is finite and greater than 0"
+
+
+def _duration(at: Tokens, said: Duration) -> Iterator[Flaw]:
+    found = seconds(said)
+    if found is None:
+        yield at, f"is {said!r}; a duration is like 90s, 15m, 24h or 30d, or a number of seconds"
+    elif not 0 < found <= SECONDS_MAX:
+        yield at, f"is {found:g} s; a duration is greater than 0, and at most {SECONDS_MAX / 86_400:g}d"

@@ -1,0 +1,196 @@
+"""What is done about an operation after its call: looking, trying again, finding out, deciding, removing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
+
+from counterfoil.domain.action import Asked, Draw, Order
+from counterfoil.domain.canonical import NotCanonical
+from counterfoil.domain.errors import BadValue, NoBasis, NoSuchOperation, NotDecided, PayloadRefused, UnknownAction
+from counterfoil.domain.event import History
+from counterfoil.domain.words import Basis, Standing
+from counterfoil.plans import dispatch as dispatching
+from counterfoil.plans import observing
+from counterfoil.plans.effects import Ended, Plan
+from counterfoil.plans.finding import find
+from counterfoil.plans.reconcile import reconcile
+from counterfoil.plans.recover import order_of, recover, work
+from counterfoil.runtime.drive import drive
+
+if TYPE_CHECKING:
+    from counterfoil.runtime.decisions import Decisions
+    from counterfoil.runtime.executor import Executor
+    from counterfoil.runtime.ledger import Ledger
+    from counterfoil.runtime.receipt import Receipt
+    from counterfoil.runtime.registered import Registered
+    from counterfoil.runtime.retaining import Retained
+    from counterfoil.runtime.spool import Spool
+    from counterfoil.store.sqlite import SqliteStore
+
+T = TypeVar("T")
+
+_EXPLICIT = (Basis.NOT_SENT, Basis.ABSENCE_PROVEN, Basis.SAME_KEY_REPLAY, Basis.REJECTED_WITHOUT_EFFECT)
+"""What `attempt` tries in turn; an override must be asked for by name, and be on record."""
+
+
+class Settling:
+    """The part of a ledger that acts on operations which exist; `Ledger` is the whole."""
+
+    actor: str
+    store: SqliteStore
+    spool: Spool
+    _executor: Executor
+    get: Callable[[str], Receipt]
+    _receipt: Callable[[Ended], Receipt]
+
+    def _carry(self, plan: Callable[[Draw], Plan[T]]) -> T:
+        raise NotImplementedError
+
+    @property
+    def decisions(self) -> Decisions:
+        """What people decide about this ledger's operations."""
+        from counterfoil.runtime.decisions import Decisions
+
+        return Decisions(cast("Ledger", self))
+
+    def registered_for(self, operation: str) -> Registered:
+        """The registered action of a stored operation; raises `NoSuchOperation` or `UnknownAction`."""
+        return self._executor.registered(self.store.load(operation).operation.action)
+
+    def _order_of(self, history: History, registered: Registered) -> Order:
+        """The order of a stored operation, under the policy in force now."""
+        order = order_of(history, registered.action)
+        return msgspec.structs.replace(order, terms=registered.terms(order.value))
+
+    def reconcile(self, operation: str) -> Receipt:
+        """Recover an operation and look once now; a look that says nothing leaves it as it is."""
+        history = self.store.load(operation)
+        registered = self._executor.registered(history.operation.action)
+
+        def plan(draw: Draw) -> Plan[Ended]:
+            recovered = yield from recover(history, registered.action, draw)
+            return (yield from reconcile(recovered, registered.action, draw, asked=True, by=self.actor))
+
+        return self._receipt(self._carry(plan))
+
+    def work(self, operation: str) -> Receipt:
+        """Do the next automatic step of one operation: recover, look, replay, or hand it to a person."""
+        history = self.store.load(operation)
+        registered = self._executor.registered(history.operation.action)
+        order = self._order_of(history, registered)
+        return self._receipt(self._carry(lambda draw: work(history, order, draw, by=draw.worker)))
+
+    def drain(self) -> int:
+        """Take spooled answers into the store; return how many it took.
+
+        An answer of an operation or action that is not known here is left where it is, and holds up no other.
+        """
+        taken = 0
+        for path, operation, record, body in self.spool.waiting():
+            try:
+                action = self._executor.registered(self.store.load(operation).operation.action).action
+            except (NoSuchOperation, UnknownAction):
+                continue
+            drive(observing.take(operation, record, body, action.contract), self._executor)
+            self.spool.taken(path)
+            taken += 1
+        return taken
+
+    def attempt(
+        self, operation: str, *, basis: str | Basis | None = None, by: str = "", reason: str = "", how: str = ""
+    ) -> Receipt:
+        """Dispatch an operation again on a basis that is on record; never on a guess.
+
+        Args:
+            operation: its id.
+            basis: the one basis to judge; None tries each that needs no override.
+            by: who asks; this ledger's actor where nobody is named.
+            reason: why, in their words.
+            how: how they were authenticated.
+
+        Raises:
+            NoBasis: nothing on record permits another attempt.
+        """
+        wanted = _basis(basis)
+        history = self.store.load(operation)
+        registered = self._executor.registered(history.operation.action)
+        order = self._order_of(history, registered)
+        asked = Asked(by=by or self.actor, reason=reason, how=how)
+
+        def plan(draw: Draw) -> Plan[Ended]:
+            recovered = yield from recover(history, registered.action, draw)
+            bases = (wanted,) if wanted else _EXPLICIT
+            return (yield from dispatching.further(order, draw, recovered, bases=bases, asked=asked))
+
+        ended = self._carry(plan)
+        if ended.standing is not Standing.NEW:
+            raise NoBasis(operation, ended.because or ("the outcome is settled",))
+        return self._receipt(ended)
+
+    def resolve(  # noqa: PLR0913 - a finding has this many parts
+        self,
+        operation: str,
+        outcome: str,
+        *,
+        evidence: dict[str, Any],
+        by: str,
+        reason: str = "",
+        how: str = "",
+        attempt: int | None = None,
+        seen: int | None = None,
+    ) -> Receipt:
+        """Record an operator's finding, with the evidence it rests on; it is evidence like any other.
+
+        What evidence says happened is never lowered by it; where evidence contradicts evidence, it settles that.
+
+        Args:
+            operation: its id.
+            outcome: `succeeded`, `rejected` or `accepted`.
+            evidence: what was seen, by field; empty is refused.
+            by: who says so.
+            reason: why, in their words.
+            how: how they were authenticated.
+            attempt: which attempt it speaks of; None: the whole operation.
+            seen: the last event of what they saw; None for what stands there now.
+
+        Raises:
+            NotDecided: something was written since they saw it.
+        """
+        from counterfoil.runtime.resolving import finding_of
+
+        history = self.store.load(operation)
+        found = finding_of(history, outcome, evidence=evidence, by=by, reason=reason, how=how, attempt=attempt)
+        contract = self._executor.registered(history.operation.action).action.contract
+        last = history.operation.seq if seen is None else seen
+        try:
+            declined = self._carry(lambda draw: find(operation, found, contract, seen=last, draw=draw))
+        except NotCanonical as error:  # nothing of it was recorded
+            raise PayloadRefused(error.pointer.removeprefix("/facts"), error.problem) from None
+        if declined:
+            raise NotDecided(operation, "resolve", declined)
+        return self.get(operation)
+
+    def erase(self, operation: str, *, by: str, reason: str, how: str = "") -> Receipt:
+        """Null the payload and the results of one resolved operation for good; raises `NotDecided`."""
+        from counterfoil.runtime import retaining
+
+        retaining.erase(self.store, operation, by=by, reason=reason, how=how)
+        return self.get(operation)
+
+    def retain(self, *, by: str = "house", limit: int | None = None, dry_run: bool = False) -> Iterator[Retained]:
+        """Remove and erase what the policy in force keeps no longer, oldest first, as far as it is iterated over."""
+        from counterfoil.runtime import retaining
+
+        return retaining.retain(self.store, by=by, limit=limit, dry_run=dry_run)
+
+
+def _basis(named: str | Basis | None) -> Basis | None:
+    if named is None:
+        return None
+    try:
+        return Basis(named)
+    except ValueError:
+        raise BadValue("basis", named, wanted=f"one of {', '.join(b.value for b in Basis)}") from None

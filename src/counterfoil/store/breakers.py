@@ -1,0 +1,28 @@
+"""Breakers: how much may have happened and is unknown, counted under the write lock before anything new goes."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from counterfoil.domain.command import Tripped
+from counterfoil.domain.terms import Breaker
+
+# What is in hand is not unknown yet; what its sender should have reported on by now is.
+_UNKNOWN = """SELECT coalesce(sum(value * max(exposure, 1)), 0.0) FROM operation
+    WHERE unresolved > 0 AND (outcome = 'unknown' OR discrepancy = 'open' OR deadline < ?)"""
+
+
+def tripped(db: sqlite3.Connection, breaker: Breaker, now: float) -> Tripped | None:
+    """Whether so much is unknown in a breaker's scope that nothing new may go; None while there is room."""
+    exposure = float(db.execute(*_counted(breaker, now)).fetchone()[0])
+    if exposure < breaker.unknown_exposure_max:
+        return None
+    return Tripped(breaker=breaker.name, exposure=exposure, limit=breaker.unknown_exposure_max)
+
+
+def _counted(breaker: Breaker, now: float) -> tuple[str, list[object]]:
+    scopes = (("action", breaker.actions), ("account", breaker.accounts))
+    # Column names are ours; patterns are bound.
+    within = " AND ".join(f"({' OR '.join(f'{c} GLOB ?' for _ in patterns)})" for c, patterns in scopes)
+    patterns = [pattern for _, named in scopes for pattern in named]
+    return f"{_UNKNOWN} AND {within}", [now, *patterns]
