@@ -37,6 +37,7 @@ _WHERE = {
     "NotRecorded": ("counterfoil.domain.errors", "NotRecorded"),
     "NotSent": ("counterfoil.domain.errors", "NotSent"),
     "Held": ("counterfoil.domain.errors", "Held"),
+    "NotAuthorized": ("counterfoil.domain.errors", "NotAuthorized"),
     "ResultGone": ("counterfoil.domain.errors", "ResultGone"),
 }
 
@@ -45,6 +46,7 @@ __all__ = [
     "CounterfoilError",
     "Held",
     "Ledger",
+    "NotAuthorized",
     "NotRecorded",
     "NotSent",
     "OperatorError",

@@ -307,7 +307,7 @@ def _send_again(order: Order, draw: Draw, history: History) -> Plan[Ended]:
         evidence = _judged(order.action, Silent(may_have_left=False, reason="payload_erased"), attempts[-1].number)
         said = observing.sealed(evidence, draw.salts[SALT_BYTES:])
         operation = yield from observing.record(claimed, said, order.action.contract, jitter=draw.jitter)
-        return Ended(operation=operation, standing=_standing(operation), because=(_ERASED,))
+        return Ended(operation=operation, standing=standing_of(operation), because=(_ERASED,))
     arguments = order.arguments if payload == order.intent.payload else None
     return (yield from send(order, draw, claimed, payload, arguments, provider_key=provider_key))
 
@@ -327,7 +327,8 @@ def _note_difference(order: Order, draw: Draw, history: History) -> Plan[None]:
     yield Amend(operation=history.operation.id, rule=rules.repeated(body))
 
 
-def _standing(operation: Operation, because: tuple[str, ...] = ()) -> Standing:
+def standing_of(operation: Operation, because: tuple[str, ...] = ()) -> Standing:
+    """What a call is told of an operation that nothing was sent for now."""
     if operation.held_by or any("of the same effect is unresolved" in reason for reason in because):
         return Standing.HELD
     if operation.permission is Permission.PENDING:
@@ -342,6 +343,6 @@ def stands(history: History, *, because: tuple[str, ...] = ()) -> Ended:
     removed = removal_said(history.events)
     because += tuple(reason for reason in removed if reason not in because)
     return Ended(
-        operation=operation, standing=_standing(operation, because), result=result, because=because,
+        operation=operation, standing=standing_of(operation, because), result=result, because=because,
         gone=result_gone(history) if result is None else "", removed=bool(removed),
     )  # fmt: skip

@@ -15,9 +15,8 @@ from counterfoil.domain.action import Draw, Order
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import History, attempts_of
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.result import kept_result, result_gone
-from counterfoil.domain.retention import removal_said
-from counterfoil.domain.words import Dispatch, Outcome, Standing
+from counterfoil.domain.schedule import APPROVE, DISPATCH
+from counterfoil.domain.words import Dispatch, Standing
 from counterfoil.plans import dispatch as dispatching
 from counterfoil.plans.effects import Ended, Plan
 from counterfoil.runtime.drawing import Drawer
@@ -162,7 +161,7 @@ class Ledger(Settling):
             ended = drive(dispatching.dispatch(order, draw), self._executor)
         finally:
             in_hand.discard(draw.token)
-        if ended.standing is not Standing.NEW:
+        if ended.standing is not Standing.NEW and ended.operation.id != draw.id:
             self.refusals.note(ended.operation.n)
         if ended.operation.dispatch is Dispatch.STARTED:
             return self._receipt(ended)
@@ -178,7 +177,7 @@ class Ledger(Settling):
             ended = await adrive(dispatching.dispatch(order, draw), self._executor)
         finally:
             self._let_go(draw)
-        if ended.standing is not Standing.NEW:
+        if ended.standing is not Standing.NEW and ended.operation.id != draw.id:
             await self.refusals.anote(ended.operation.n)
         if ended.operation.dispatch is Dispatch.STARTED:  # whether it is in hand stands in the store
             import asyncio
@@ -211,13 +210,14 @@ class Ledger(Settling):
     def _receipt(self, ended: Ended) -> Receipt:
         operation = ended.operation
         if operation.dispatch is not Dispatch.STARTED:
-            return Receipt(ended, self, now=operation.updated_at, alive=False, error=ended.error)
+            now = self.store.now() if operation.step in (APPROVE, DISPATCH) else operation.updated_at
+            return Receipt(ended, self, now=now, alive=False, error=ended.error)
         # First the hand, then the record: whoever has let go had recorded before, and that is not unknown.
         alive = self._alive(operation)
-        latest = _read(self.store.load(operation.id))
+        latest = dispatching.stands(self.store.load(operation.id))
         if latest.operation.seq != operation.seq:
             standing = ended.standing if ended.standing is Standing.NEW else latest.standing
-            ended = msgspec.structs.replace(ended, operation=latest.operation, result=latest.result, standing=standing)
+            ended = msgspec.structs.replace(latest, standing=standing, because=ended.because, error=ended.error)
         return Receipt(ended, self, now=self.store.now(), alive=alive, error=ended.error)
 
     def _alive(self, operation: Operation) -> bool:
@@ -229,7 +229,7 @@ class Ledger(Settling):
     def get(self, operation: str) -> Receipt:
         """Read one receipt; raises `NoSuchOperation`."""
         history = self.store.load(operation)
-        return self._receipt(_read(history))
+        return self._receipt(dispatching.stands(history))
 
     def history(self, operation: str) -> History:
         """Read one operation with all its events."""
@@ -260,18 +260,6 @@ class Ledger(Settling):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _read(history: History) -> Ended:
-    """A receipt as it is read, not called."""
-    operation = history.operation
-    done = operation.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED)
-    standing = Standing.UNRESOLVED if operation.unresolved else Standing.EXISTING
-    if operation.held_by:
-        standing = Standing.HELD
-    result, removed = kept_result(history) if done else None, bool(removal_said(history.events))
-    gone = result_gone(history) if result is None else ""
-    return Ended(operation=operation, standing=standing, result=result, gone=gone, removed=removed)
 
 
 def _os_user() -> str:
