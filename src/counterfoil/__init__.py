@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         CallerError,
         CounterfoilError,
         Held,
+        NotAuthorized,
         NotRecorded,
         NotSent,
         OperatorError,

@@ -20,6 +20,7 @@ from counterfoil.cli.intents import BrokenLine, Line
 from counterfoil.cli.tally import Tally
 from counterfoil.domain.errors import (
     BadValue,
+    BreakerOpen,
     CounterfoilError,
     NotRecorded,
     OperatorError,
@@ -227,9 +228,9 @@ class Batch:
             self._watcher.refused(line, code, problem)
 
     def _stop_if_pointless(self, error: Exception) -> None:
-        """Every further line would meet the same store; a missing secret may be one action's only."""
+        """Every further line would meet the same store; a missing secret or an open breaker may be one action's only."""
         deployment = isinstance(error, OperatorError) and not isinstance(error, SecretMissing)
-        if deployment or isinstance(error, Unavailable):
+        if deployment or (isinstance(error, Unavailable) and not isinstance(error, BreakerOpen)):
             self._stop()
 
     def _stop(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from counterfoil.cli import exits
-from counterfoil.domain.words import Dispatch, Lifecycle, Standing
+from counterfoil.domain.words import Dispatch, Lifecycle, Permission, Standing
 from counterfoil.runtime.receipt import Receipt
 
 PROBLEMS_MAX = 1000
@@ -22,6 +22,7 @@ WORDS = (
     UNKNOWN,
     Lifecycle.SUBMITTED.value,
     HELD,
+    *(permission.value for permission in Permission if permission is not Permission.AUTHORIZED),
     NOT_SENT,
 )
 """Under one of these stands every operation, in this order."""
@@ -115,5 +116,7 @@ def word_of(receipt: Receipt) -> str:
     if found in _UNKNOWN:
         return UNKNOWN
     if found is Lifecycle.PLANNED or (receipt.dispatch is Dispatch.NOT_STARTED and not receipt.operation.unresolved):
+        if receipt.permission is not Permission.AUTHORIZED:
+            return receipt.permission.value
         return HELD if receipt.operation.held_by or receipt.standing is Standing.HELD else NOT_SENT
     return found.value
