@@ -9,7 +9,8 @@ import pytest
 
 import counterfoil
 from counterfoil.domain.words import Outcome
-from counterfoil.runtime.ledger import Ledger, _read
+from counterfoil.plans.dispatch import stands
+from counterfoil.runtime.ledger import Ledger
 from counterfoil.store.sqlite import SqliteStore
 
 WHO = {"owner": "payments", "authoriser": "payments-lead"}
@@ -140,5 +141,5 @@ def test_a_receipt_read_in_the_moment_of_the_end_is_not_unknown(shop):
 
     pay = shop.ledger.action(pay, key=lambda order: order, **WHO)
     pay("o-1")
-    stale = shop.ledger._receipt(_read(found[0]))
+    stale = shop.ledger._receipt(stands(found[0]))
     assert (stale.outcome, stale.expect()) == (Outcome.SUCCEEDED, {"id": "o-1"})

@@ -228,7 +228,7 @@ class Batch:
             self._watcher.refused(line, code, problem)
 
     def _stop_if_pointless(self, error: Exception) -> None:
-        """Every further line would meet the same store; a missing secret or an open breaker may be one action's only."""
+        """Every further line would meet the same store; a secret or an open breaker may be one action's only."""
         deployment = isinstance(error, OperatorError) and not isinstance(error, SecretMissing)
         if deployment or (isinstance(error, Unavailable) and not isinstance(error, BreakerOpen)):
             self._stop()

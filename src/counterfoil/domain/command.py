@@ -11,8 +11,12 @@ from collections.abc import Callable
 import msgspec
 
 from counterfoil.domain.event import EventKind, History
+from counterfoil.domain.intent import Intent
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.terms import Breaker
+
+Columns = tuple[str, str, str, int, int, str, str]
+"""Dispatch, outcome, discrepancy, exposure, unresolved, settled_by and step, as they are stored."""
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -20,13 +24,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     n: int
     id: str
-    tenant: str
-    actor: str
-    action: str
-    key: str
-    account: str
-    fingerprint: str
-    effect: str
+    intent: Intent
     owner: str
     value: float
     worker: str
@@ -35,7 +33,6 @@ class Claim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The encoded `Begun`."""
     body: bytes
     """Salt and canonical payload."""
-    payload_digest: str
     policy: int = 0
     """Number of the policy it was judged under."""
     breaker: Breaker | None = None
@@ -103,14 +100,23 @@ class Collision(msgspec.Struct, frozen=True):
 class Settle(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Record one piece of evidence on an operation nobody else wrote to since `seq`."""
 
-    operation: Operation
-    """As it stands after the evidence, `seq` still the one before; `updated_at` is the store's to fill."""
+    n: int
+    id: str
+    seq: int
+    """Number of the event before, and `head` its hash."""
     head: bytes
-    """Hash of the event before."""
+    columns: Columns
+    """What the evidence makes of the operation."""
     record: bytes
     body: bytes | None
     due_after: float
     """Seconds from the commit to the next automatic step."""
+
+
+def columns_of(o: Operation) -> Columns:
+    """What evidence may change of an operation, as plain strings: `_value_` spares the descriptor's call."""
+    dispatch, outcome, discrepancy = o.dispatch._value_, o.outcome._value_, o.discrepancy._value_
+    return dispatch, outcome, discrepancy, o.exposure, o.unresolved, o.settled_by, o.step
 
 
 class Settled(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -13,6 +13,7 @@ from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.event import ORDINARY, Begun, History, Intended, encode
 from counterfoil.domain.payload import SALT_BYTES, frozen_body, salted_digest
 from counterfoil.domain.terms import Required
+from counterfoil.plans.observing import ReturnedForm
 
 
 def first_claim(order: Order, draw: Draw) -> Claim:
@@ -26,10 +27,9 @@ def first_claim(order: Order, draw: Draw) -> Claim:
     else:
         record = encode(first_begun_for(order, draw, digest))
     return Claim(
-        n=draw.n, id=draw.id, tenant=intent.tenant, actor=intent.actor, action=intent.action, key=intent.key,
-        account=intent.account, fingerprint=intent.fingerprint, effect=intent.effect, owner=action.owner,
-        value=order.value, worker=draw.worker, send_seconds=action.contract.send_deadline_seconds,
-        record=record, body=body, payload_digest=digest, policy=order.terms.policy, breaker=order.terms.breaker,
+        n=draw.n, id=draw.id, intent=intent, owner=action.owner, value=order.value, worker=draw.worker,
+        send_seconds=action.contract.send_deadline_seconds, record=record, body=body,
+        policy=order.terms.policy, breaker=order.terms.breaker,
     )  # fmt: skip
 
 
@@ -107,24 +107,27 @@ class ClaimForm:
         order: any order of the action and actor, with the value at risk that most have.
     """
 
-    __slots__ = ("_text", "policy", "value")
+    __slots__ = ("_text", "policy", "returned", "value")
 
     def __init__(self, order: Order) -> None:
         self.value = order.value
         self.policy = order.terms.digest
+        self.returned = ReturnedForm(order.action)
+        """Of the answer to such a claim."""
         gaps = [f"\x02gap-{i}\x03" for i in range(7)]
         token, worker, identifier, key, fingerprint, effect, digest = gaps
         intent = msgspec.structs.replace(order.intent, key=key, fingerprint=fingerprint, effect=effect)
         draw = Draw(n=0, id=identifier, worker=worker, token=token, salts=b"", jitter=0.0)
         blank = msgspec.structs.replace(order, intent=intent, mentioned={})
         text = encode(first_begun_for(blank, draw, digest)).decode()
-        # Each gap stands once, as a JSON string of its own; what stands between them never changes.
+        # Each gap stands once, as a JSON string of its own; what stands between them never changes. Only the key may
+        # hold what JSON must escape: all else is of our making, and its quotes stand in the form.
         text = text.replace("%", "%%")
         places = [text.index(_json(gap)) for gap in gaps]
         if places != sorted(places):
             raise InvariantBroken("a claim's record has its fields in another order than its form")
         for gap in gaps:
-            text = text.replace(_json(gap), "%s")
+            text = text.replace(_json(gap), "%s" if gap is key else '"%s"')
         self._text = text
 
     def fits(self, order: Order) -> bool:
@@ -132,20 +135,10 @@ class ClaimForm:
         return order.value == self.value and order.terms.digest == self.policy and not order.mentioned
 
     def fill(self, order: Order, draw: Draw, payload_digest: str) -> bytes:
-        """Write the record of one claim: only the key may hold what JSON must escape, all else is of our making."""
+        """Write the record of one claim."""
         intent = order.intent
-        return (
-            self._text
-            % (
-                f'"{draw.token}"',
-                f'"{draw.worker}"',
-                f'"{draw.id}"',
-                encode(intent.key).decode(),
-                f'"{intent.fingerprint}"',
-                f'"{intent.effect}"',
-                f'"{payload_digest}"',
-            )
-        ).encode()
+        gaps = draw.token, draw.worker, draw.id, _json(intent.key), intent.fingerprint, intent.effect, payload_digest
+        return (self._text % gaps).encode()
 
 
 def _json(text: str) -> str:

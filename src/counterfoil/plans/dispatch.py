@@ -42,7 +42,7 @@ from counterfoil.domain.result import declared, kept_result, result_gone
 from counterfoil.domain.retention import removal_said
 from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Permission, Source, Standing
 from counterfoil.plans import observing
-from counterfoil.plans.claims import begun_for, first_claim, first_proposal, proposal_again
+from counterfoil.plans.claims import ClaimForm, begun_for, first_claim, first_proposal, proposal_again
 from counterfoil.plans.effects import Ended, Find, Flight, Form, Plan, Redraw, Rejudge, Send, Validate
 from counterfoil.ports.provider import SendOrder
 
@@ -68,23 +68,28 @@ def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
             return (yield from _answered_or_raised(order, CheckRefused(order.action.name, refusal), refusal))
     if order.terms.required is not None or order.terms.refused:
         return (yield from _propose(order, draw))
-    claim = first_claim(order, draw)
-    # Crash here: no row, nothing left (test_crash_before_claim).
-    reply = yield from _claim(claim)
-    for _ in range(DRAWS_MAX):
-        if isinstance(reply, PolicyMoved):
-            return (yield from _judged_again(order, draw))
-        if not isinstance(reply, Collision):
-            break
-        fresh = yield Redraw()
-        draw = msgspec.structs.replace(draw, n=fresh.n, id=fresh.id)
+    redrawn = 0
+    while True:
         claim = first_claim(order, draw)
-        reply = yield from _claim(claim)
-    if isinstance(reply, Claimed):
-        first = observing.First(claim=claim, token=draw.token, at=reply.at, head=reply.head)
-        payload = order.intent.payload
-        return (yield from send(order, draw, first, payload, order.arguments, provider_key=claim.id))
-    return (yield from _answered(order, draw, reply))
+        try:
+            # Crash here: no row, nothing left (test_crash_before_claim).
+            reply = yield claim
+        except (Exception, GeneratorExit):
+            raise  # the store said no and nothing is durable, or nobody drives any more
+        except BaseException:
+            # Interrupted while the claim was being written: it may stand, and nothing has left. Say so. Where no
+            # claim stands, or the store cannot say so now, there is nothing to withdraw, or it reads as unknown.
+            with contextlib.suppress(CounterfoilError):
+                yield from _withdraw(claim)
+            raise
+        if type(reply) is Claimed:
+            first = observing.First(claim=claim, n=claim.n, id=claim.id, token=draw.token, at=reply.at, head=reply.head)
+            payload = order.intent.payload
+            return (yield from send(order, draw, first, payload, order.arguments, provider_key=claim.id))
+        if type(reply) is not Collision or redrawn == DRAWS_MAX:
+            return (yield from _answered(order, draw, reply))
+        fresh = yield Redraw()
+        draw, redrawn = msgspec.structs.replace(draw, n=fresh.n, id=fresh.id), redrawn + 1
 
 
 def _answered(order: Order, draw: Draw, reply: object) -> Plan[Ended]:
@@ -95,6 +100,8 @@ def _answered(order: Order, draw: Draw, reply: object) -> Plan[Ended]:
         )
     if isinstance(reply, NewlyHeld | NewlyProposed):
         return stands(reply.history)
+    if isinstance(reply, PolicyMoved):
+        return (yield from _judged_again(order, draw))
     if isinstance(reply, Tripped):
         raise BreakerOpen(reply.breaker, exposure=reply.exposure, limit=reply.limit)
     if isinstance(reply, Collision):
@@ -120,26 +127,11 @@ def _propose(order: Order, draw: Draw) -> Plan[Ended]:
         wire = yield Form(order.action, write_of(order, order.intent.payload, draw.id))
         # Crash here: no row, and nobody is asked (test_crash_before_claim).
         reply = yield first_proposal(order, draw, wire)
-        if isinstance(reply, PolicyMoved):
-            return (yield from _judged_again(order, draw))
         if not isinstance(reply, Collision):
             break
         fresh = yield Redraw()
         draw = msgspec.structs.replace(draw, n=fresh.n, id=fresh.id)
     return (yield from _answered(order, draw, reply))
-
-
-def _claim(claim: Claim) -> Plan[object]:
-    try:
-        return (yield claim)
-    except (Exception, GeneratorExit):
-        raise  # the store said no and nothing is durable, or nobody drives any more
-    except BaseException:
-        # Interrupted while the claim was being written: it may stand, and nothing has left. Say so. Where no claim
-        # stands, or the store cannot say so now, there is nothing to withdraw, or it reads as unknown.
-        with contextlib.suppress(CounterfoilError):
-            yield from _withdraw(claim)
-        raise
 
 
 def _withdraw(claim: Claim) -> Plan[None]:
@@ -190,17 +182,16 @@ def send(
         with contextlib.suppress(CounterfoilError):
             yield from observing.record(holder, observing.sealed(evidence, salt), action.contract, jitter=draw.jitter)
         raise
-    evidence = judge(action.contract, answer, number, action.effect)
-    if action.result or action.contract.result:
-        said = observing.sealed(declared(evidence, action.result), salt)
-    else:  # nothing is picked from it: the canonical form a function's provider made is the one that is kept
-        said = observing.sealed(evidence, salt, answer.text if type(answer) is Returned else None)
-    evidence = said.evidence
+    form, said = order.form, None
+    if number == 1 and type(answer) is Returned and isinstance(form, ClaimForm):
+        said = form.returned.fill(answer, salt)
+    if said is None:
+        said = observing.sealed(_judged(action, answer, number), salt)
     # Crash here: answered and unrecorded; it reads as unknown until a look (test_crash_before_outcome).
     after = yield from observing.record(holder, said, action.contract, jitter=draw.jitter)
     return Ended(
-        operation=after, standing=Standing.NEW, result=evidence.result, evidence_rule=evidence.rule,
-        because=_LOST if "result" in evidence.facts else (),
+        operation=after, standing=Standing.NEW, result=said.result, evidence_rule=said.evidence.rule,
+        because=_LOST if "result" in said.evidence.facts else (),
         error=flight.error,
     )  # fmt: skip
 

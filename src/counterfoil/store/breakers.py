@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from counterfoil.domain.command import Tripped
 from counterfoil.domain.terms import Breaker
+from counterfoil.store.rows import Runs
 
 # What is in hand is not unknown yet; what its sender should have reported on by now is.
 _UNKNOWN = """SELECT coalesce(sum(value * max(exposure, 1)), 0.0) FROM operation
     WHERE unresolved > 0 AND (outcome = 'unknown' OR discrepancy = 'open' OR deadline < ?)"""
 
 
-def tripped(db: sqlite3.Connection, breaker: Breaker, now: float) -> Tripped | None:
+def tripped(db: Runs, breaker: Breaker, now: float) -> Tripped | None:
     """Whether so much is unknown in a breaker's scope that nothing new may go; None while there is room."""
     exposure = float(db.execute(*_counted(breaker, now)).fetchone()[0])
     if exposure < breaker.unknown_exposure_max:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from counterfoil.domain.command import Adopt, Adopted, Declined
 from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.policy import OnRecord, digest_of
 from counterfoil.domain.policy_chain import link
+from counterfoil.store.rows import Runs
 
 _ROWS = "SELECT n, digest, at, record, policy, hash FROM policy "
 
 
-def adopt(db: sqlite3.Connection, command: Adopt, now: float) -> Adopted | Declined:
+def adopt(db: Runs, command: Adopt, now: float) -> Adopted | Declined:
     """Put a policy in force where the one that was seen still is: of two people who adopt at once, one is told no."""
     last = _one(db, "ORDER BY n DESC LIMIT 1")
     stands = last.n if last else 0
@@ -27,13 +26,13 @@ def adopt(db: sqlite3.Connection, command: Adopt, now: float) -> Adopted | Decli
     return Adopted(n=stands + 1, at=at)
 
 
-def _again(db: sqlite3.Connection, command: Adopt) -> Adopted | None:
+def _again(db: Runs, command: Adopt) -> Adopted | None:
     """Our own write, where the command is run again because its first answer was lost."""
     own = _one(db, "WHERE n = ?", (command.seen + 1,))
     return Adopted(n=own.n, at=own.at) if own is not None and own.record == command.record else None
 
 
-def in_force(db: sqlite3.Connection) -> tuple[int, bytes] | None:
+def in_force(db: Runs) -> tuple[int, bytes] | None:
     """Read the policy in force, or None where none was ever adopted.
 
     Raises:
@@ -47,22 +46,22 @@ def in_force(db: sqlite3.Connection) -> tuple[int, bytes] | None:
     return last.n, last.policy
 
 
-def number(db: sqlite3.Connection) -> int:
+def number(db: Runs) -> int:
     """The number of the policy in force; 0 where none was ever adopted."""
     return int(db.execute("SELECT coalesce(max(n), 0) FROM policy").fetchone()[0])
 
 
-def every(db: sqlite3.Connection) -> list[OnRecord]:
+def every(db: Runs) -> list[OnRecord]:
     """Read every policy, oldest first."""
     return _select(db, "ORDER BY n")
 
 
-def _one(db: sqlite3.Connection, tail: str, parameters: tuple[object, ...] = ()) -> OnRecord | None:
+def _one(db: Runs, tail: str, parameters: tuple[object, ...] = ()) -> OnRecord | None:
     found = _select(db, tail, parameters)
     return found[0] if found else None
 
 
-def _select(db: sqlite3.Connection, tail: str, parameters: tuple[object, ...] = ()) -> list[OnRecord]:
+def _select(db: Runs, tail: str, parameters: tuple[object, ...] = ()) -> list[OnRecord]:
     return [
         OnRecord(n=n, digest=digest, at=at, record=record, policy=policy, hash=head)
         for n, digest, at, record, policy, head in db.execute(_ROWS + tail, parameters)

@@ -31,7 +31,7 @@ SETTLE_DOWN_MS = 1_000
 """How long the emptying of the log waits for whoever reads in it: writers wait meanwhile."""
 
 
-def remove(db: sqlite3.Connection, r: Remove, now: float) -> Amended | Declined:
+def remove(db: rows.Runs, r: Remove, now: float) -> Amended | Declined:
     """Write the one event that stays, then delete all before it: the trigger lets nothing else go."""
     written = _decided(db, r, now, EventKind.REMOVED)
     if isinstance(written, Declined):
@@ -44,7 +44,7 @@ def remove(db: sqlite3.Connection, r: Remove, now: float) -> Amended | Declined:
     return Amended(history=rows.history(db, written))
 
 
-def erase(db: sqlite3.Connection, e: Erase, now: float) -> Amended | Declined:
+def erase(db: rows.Runs, e: Erase, now: float) -> Amended | Declined:
     """Write the decision, then null every body; hashes cover none of them."""
     written = _decided(db, e, now, EventKind.DECIDED)
     if isinstance(written, Declined):
@@ -56,7 +56,7 @@ def erase(db: sqlite3.Connection, e: Erase, now: float) -> Amended | Declined:
     return Amended(history=rows.history(db, written))
 
 
-def _decided(db: sqlite3.Connection, command: Remove | Erase, now: float, kind: EventKind) -> Operation | Declined:
+def _decided(db: rows.Runs, command: Remove | Erase, now: float, kind: EventKind) -> Operation | Declined:
     """Run the rule and write its one event. The row keeps its columns, its age included: nothing happened to it."""
     history = transaction.standing(db, command.operation)
     now = transaction.not_before(history, now)
@@ -74,7 +74,7 @@ def _decided(db: sqlite3.Connection, command: Remove | Erase, now: float, kind: 
 
 
 @contextlib.contextmanager
-def _overwritten(db: sqlite3.Connection) -> Iterator[None]:
+def _overwritten(db: rows.Runs) -> Iterator[None]:
     """Have what is deleted here overwritten with zeros: a free page, or the gap in one, would keep it readable."""
     before = db.execute("PRAGMA secure_delete").fetchone()[0]
     db.execute("PRAGMA secure_delete = ON")
@@ -84,7 +84,7 @@ def _overwritten(db: sqlite3.Connection) -> Iterator[None]:
         db.execute(f"PRAGMA secure_delete = {_SECURE_DELETE[before]}")
 
 
-def settle_down(db: sqlite3.Connection) -> None:
+def settle_down(db: rows.Runs) -> None:
     """Write the log into the file and empty it, where nobody reads in it: what was erased stands there too."""
     with contextlib.suppress(sqlite3.Error):  # the next checkpoint does it
         db.execute(f"PRAGMA busy_timeout = {SETTLE_DOWN_MS}")
@@ -94,20 +94,20 @@ def settle_down(db: sqlite3.Connection) -> None:
             db.execute(f"PRAGMA busy_timeout = {int(opening.BUSY_TIMEOUT_SECONDS * 1000)}")
 
 
-def count_refusals(db: sqlite3.Connection, c: CountRefusals, now: float) -> Counted:
+def count_refusals(db: rows.Runs, c: CountRefusals, now: float) -> Counted:
     """Add a batch, once: a row that carries the batch's own time has had it."""
     del now
     db.executemany(_COUNT, [(n, times, c.at) for n, times in c.counts])
     return Counted()
 
 
-def refusals(db: sqlite3.Connection, n: int) -> int:
+def refusals(db: rows.Runs, n: int) -> int:
     """Read how often an operation's receipt answered."""
     row = db.execute("SELECT times FROM refusal WHERE n = ?", (n,)).fetchone()
     return int(row[0]) if row else 0
 
 
-def aged(db: sqlite3.Connection, after: int, until: float, limit: int) -> list[Operation]:
+def aged(db: rows.Runs, after: int, until: float, limit: int) -> list[Operation]:
     """Read resolved operations with something left, by row number.
 
     Args:

@@ -50,18 +50,16 @@ UPDATE operation SET dispatch = ?, outcome = ?, discrepancy = ?, exposure = ?, u
 """
 
 
-def claim(
-    db: sqlite3.Connection, c: Claim, now: float
-) -> Claimed | Existing | NewlyHeld | Conflict | Collision | Tripped:
+def claim(db: rows.Runs, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision | Tripped:
     """Insert receipt and claim; the unique indexes decide identity and hold, and only a refusal reads."""
     if c.breaker is not None:
         tripped = breakers.tripped(db, c.breaker, now)
         if tripped is not None:
             return _stands(db, c) or tripped
-    deadline = now + c.send_seconds
+    intent, deadline = c.intent, now + c.send_seconds
     row = (
-        c.n, c.id, c.tenant, c.actor, c.action, c.key, c.account, c.fingerprint, c.effect, c.owner, c.value, now,
-        deadline, c.worker, deadline, now,
+        c.n, c.id, intent.tenant, intent.actor, intent.action, intent.key, intent.account, intent.fingerprint,
+        intent.effect, c.owner, c.value, now, deadline, c.worker, deadline, now,
     )  # fmt: skip
     try:
         db.execute(CLAIM, row)
@@ -78,18 +76,16 @@ def claim(
     return Claimed(at=now, head=head)
 
 
-def _refused(
-    db: sqlite3.Connection, c: Claim, now: float
-) -> Claimed | Existing | NewlyHeld | Conflict | Collision | None:
+def _refused(db: rows.Runs, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision | None:
     """Say which index refused a claim; None where none did and the row itself is impossible."""
+    intent = c.intent
     stands = _stands(db, c)
     if stands is not None:
-        return (
-            _again(stands.history) if isinstance(stands, Existing) and stands.history.operation.id == c.id else stands
-        )
+        own = isinstance(stands, Existing) and stands.history.operation.id == c.id
+        return _again(stands.history) if own else stands  # type: ignore[union-attr]
     if rows.by_number(db, c.n) is not None:
         return Collision()
-    holder = _holder(db, c.effect)
+    holder = _holder(db, intent.effect)
     if holder is None:
         return None
     operation, event = hold.propose(c, holder, now)
@@ -98,19 +94,18 @@ def _refused(
     return NewlyHeld(history=rows.history(db, operation))
 
 
-def _stands(db: sqlite3.Connection, c: Claim) -> Existing | Conflict | None:
+def _stands(db: rows.Runs, c: Claim) -> Existing | Conflict | None:
     """What a key that was used before answers, or None; another fingerprint comes before every other answer."""
-    stands = rows.by_key(db, c.tenant, c.actor, c.action, c.key)
+    intent = c.intent
+    stands = rows.by_key(db, intent.tenant, intent.actor, intent.action, intent.key)
     if stands is None:
         return None
-    if stands.fingerprint != c.fingerprint:  # invariant 9
+    if stands.fingerprint != intent.fingerprint:  # invariant 9
         return Conflict(operation=stands.id, stored=stands.fingerprint)
     return Existing(history=rows.history(db, stands))
 
 
-def propose(
-    db: sqlite3.Connection, p: Propose, now: float
-) -> NewlyProposed | Existing | Conflict | Collision | PolicyMoved:
+def propose(db: rows.Runs, p: Propose, now: float) -> NewlyProposed | Existing | Conflict | Collision | PolicyMoved:
     """Insert an operation that waits for people; the same question run again finds itself."""
     c = p.claim
     stands = _stands(db, c)
@@ -129,7 +124,7 @@ def propose(
     return NewlyProposed(history=rows.history(db, operation))
 
 
-def _moved(db: sqlite3.Connection, policy: int) -> PolicyMoved | None:
+def _moved(db: rows.Runs, policy: int) -> PolicyMoved | None:
     """Whether another policy is in force than the one a command was judged under."""
     stands = policies.number(db)
     return None if stands == policy else PolicyMoved(policy=stands)
@@ -144,43 +139,35 @@ def _again(history: History) -> Claimed | NewlyHeld | Existing:
     return Claimed(at=first.at, head=first.hash) if first.kind is EventKind.BEGUN else NewlyHeld(history=history)
 
 
-def _holder(db: sqlite3.Connection, effect: str) -> str | None:
+def _holder(db: rows.Runs, effect: str) -> str | None:
     row = db.execute(
         "SELECT id FROM operation WHERE effect = ? AND unresolved > 0 ORDER BY unresolved LIMIT 1", (effect,)
     ).fetchone()
     return row[0] if row else None
 
 
-def settle(db: sqlite3.Connection, s: Settle, now: float) -> Settled | Stale:
+def settle(db: rows.Runs, s: Settle, now: float) -> Settled | Stale:
     """Record evidence with one compare-and-set: the settling caller reads nothing."""
-    o = s.operation
-    seq = o.seq + 1
-    due_at = now + s.due_after if o.step else 0.0
-    row = (
-        # `_value_`: the plain string, without the descriptor's call; sqlite3 binds exact types fastest.
-        o.dispatch._value_, o.outcome._value_, o.discrepancy._value_, o.exposure, o.unresolved, o.settled_by,
-        o.step, due_at, now, seq, o.n, o.seq,
-    )  # fmt: skip
-    if db.execute(SETTLE, row).rowcount != 1:
+    seq = s.seq + 1
+    due_at = now + s.due_after if s.columns[-1] else 0.0
+    if db.execute(SETTLE, (*s.columns, due_at, now, seq, s.n, s.seq)).rowcount != 1:
         return _settled_before(db, s)
-    head = chain(s.head, o.id, seq, "observed", now, s.record)
+    head = chain(s.head, s.id, seq, "observed", now, s.record)
     if s.body is None or len(s.body) <= rows.BODY_INLINE_MAX:
-        db.execute(rows.INSERT_EVENT, (o.n * rows.EVENTS + seq, "observed", now, s.record, s.body, head))
+        db.execute(rows.INSERT_EVENT, (s.n * rows.EVENTS + seq, "observed", now, s.record, s.body, head))
     else:
-        rows.insert_event(db, o.n, seq, "observed", now, s.record, s.body, head)
+        rows.insert_event(db, s.n, seq, "observed", now, s.record, s.body, head)
     return Settled(at=now, head=head)
 
 
-def _settled_before(db: sqlite3.Connection, s: Settle) -> Settled | Stale:
-    row = db.execute(
-        "SELECT at, record, hash FROM event WHERE id = ?", (rows.event_id(s.operation.n, s.operation.seq + 1),)
-    ).fetchone()
+def _settled_before(db: rows.Runs, s: Settle) -> Settled | Stale:
+    row = db.execute("SELECT at, record, hash FROM event WHERE id = ?", (rows.event_id(s.n, s.seq + 1),)).fetchone()
     if row is not None and row[1] == s.record:
         return Settled(at=row[0], head=row[2])  # our own write, run again
     return Stale()
 
 
-def amend(db: sqlite3.Connection, a: Amend, now: float) -> Amended | Declined | PolicyMoved | Tripped:
+def amend(db: rows.Runs, a: Amend, now: float) -> Amended | Declined | PolicyMoved | Tripped:
     """Run a rule on the operation's whole history and write what it decided."""
     moved = None if a.policy is None else _moved(db, a.policy)
     if moved is not None:
@@ -208,7 +195,7 @@ def amend(db: sqlite3.Connection, a: Amend, now: float) -> Amended | Declined | 
     return Amended(history=rows.history(db, after))
 
 
-def standing(db: sqlite3.Connection, operation: str) -> History:
+def standing(db: rows.Runs, operation: str) -> History:
     """Read one operation for a rule; its last event must be the one its row names."""
     n = row_number(operation)
     found = None if n is None else rows.by_number(db, n)
@@ -227,7 +214,7 @@ def not_before(history: History, now: float) -> float:
     return max(now, history.operation.updated_at, *(event.at for event in history.events[-1:]))
 
 
-def _update(db: sqlite3.Connection, history: History, decided: Amendment, now: float) -> bool:
+def _update(db: rows.Runs, history: History, decided: Amendment, now: float) -> bool:
     """Write the projection; evidence that reopens an operation whose effect is held takes a further slot."""
     before = history.operation
     seq = before.seq + len(decided.events)
@@ -253,7 +240,7 @@ def _update(db: sqlite3.Connection, history: History, decided: Amendment, now: f
     raise InvariantBroken(f"more than {HOLD_SLOTS_MAX} operations of effect {before.effect} are reopened")
 
 
-def _all_released(db: sqlite3.Connection, held: Operation, beside: frozenset[str]) -> bool:
+def _all_released(db: rows.Runs, held: Operation, beside: frozenset[str]) -> bool:
     """Whether people let an operation run beside every one that holds its effect now."""
     if not beside:
         return False
@@ -261,7 +248,7 @@ def _all_released(db: sqlite3.Connection, held: Operation, beside: frozenset[str
     return all(holder.id in beside for holder in holders)
 
 
-def _notify_holder(db: sqlite3.Connection, reopened: Operation, now: float) -> None:
+def _notify_holder(db: rows.Runs, reopened: Operation, now: float) -> None:
     """Make whoever settles the holder take the slow way, which hands the hold on to what was reopened."""
     holder = _holder(db, reopened.effect)
     found = rows.by_number(db, row_number(holder) or 0) if holder else None
@@ -270,7 +257,7 @@ def _notify_holder(db: sqlite3.Connection, reopened: Operation, now: float) -> N
     _note(db, found, "reopened", {"operation": reopened.id}, now)
 
 
-def _hand_on(db: sqlite3.Connection, left: Operation, now: float) -> None:
+def _hand_on(db: rows.Runs, left: Operation, now: float) -> None:
     """The hold is free: the first of those that wait in further slots takes it, and takes notice of it."""
     waiting = rows.select(db, "WHERE effect = ? AND unresolved > 1 ORDER BY unresolved LIMIT 1", (left.effect,))
     for first in waiting:
@@ -279,13 +266,13 @@ def _hand_on(db: sqlite3.Connection, left: Operation, now: float) -> None:
         db.execute("UPDATE operation SET unresolved = 1 WHERE n = ?", (first.n,))
 
 
-def _note(db: sqlite3.Connection, o: Operation, note: str, facts: dict[str, str], now: float) -> None:
+def _note(db: rows.Runs, o: Operation, note: str, facts: dict[str, str], now: float) -> None:
     record = encode(Noted(note=note, facts=facts))
     append(db, o, o.seq + 1, now, rows.history(db, o).head, NewEvent(kind=EventKind.NOTED, record=record))
     db.execute("UPDATE operation SET seq = ? WHERE n = ?", (o.seq + 1, o.n))
 
 
-def append(db: sqlite3.Connection, o: Operation, seq: int, now: float, head: bytes, event: NewEvent) -> bytes:
+def append(db: rows.Runs, o: Operation, seq: int, now: float, head: bytes, event: NewEvent) -> bytes:
     """Append one event and return its hash."""
     link = chain(head, o.id, seq, event.kind.value, now, event.record)
     rows.insert_event(db, o.n, seq, event.kind.value, now, event.record, event.body, link)
