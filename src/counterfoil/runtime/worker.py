@@ -15,6 +15,9 @@ from counterfoil.runtime.receipt import Receipt
 INTERVAL_SECONDS = 1.0
 """Between sweeps: a look waits for its own due time, so this only bounds how late a worker notices."""
 
+PUT_OFF_SECONDS = 15.0
+"""Between two tries to send what is approved and cannot go now."""
+
 _PEOPLE = frozenset({REVIEW, CALL, REST})
 """Steps no worker takes."""
 
@@ -30,13 +33,17 @@ class Worker:
     def __init__(self, ledger: Ledger, report: Callable[[str, Receipt | Exception], None] | None = None) -> None:
         self._ledger = ledger
         self._escalating = Escalating(ledger)
+        self._put_off: dict[str, float] = {}
+        """By id, when an approved operation is tried again that could not be sent."""
         self._report = report or (lambda _operation, _what: None)
 
     def sweep(self) -> int:
         """Take every step that is due now; return how many were taken."""
         steps = self._drain()
-        now = self._ledger.store.now()
-        for operation in (*self._ledger.store.unresolved(), *self._ledger.store.waiting()):
+        store = self._ledger.store
+        now, waiting = store.now(), store.waiting()
+        self._put_off = {o.id: self._put_off[o.id] for o in waiting if o.id in self._put_off}
+        for operation in (*store.unresolved(), *waiting):
             if self._due(operation, now):
                 steps += self._step(operation)
         return steps + self._escalate(now)
@@ -55,9 +62,13 @@ class Worker:
             return False
         # An attempt left behind is taken up at once where its worker is proven dead, not at its deadline; and what was
         # approved is sent at once, its due time being when the approval ends.
-        return operation.step in (RECOVER, DISPATCH) or operation.due_at <= now
+        if operation.step == DISPATCH:
+            return self._put_off.get(operation.id, 0.0) <= now
+        return operation.step == RECOVER or operation.due_at <= now
 
     def _step(self, operation: Operation) -> int:
+        if operation.step == DISPATCH:  # held, refused by its check or behind a breaker: not with every sweep
+            self._put_off[operation.id] = self._ledger.store.now() + PUT_OFF_SECONDS
         try:
             receipt = self._ledger.work(operation.id)
         except InvariantBroken:
