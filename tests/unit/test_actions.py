@@ -278,3 +278,12 @@ def test_a_call_at_the_top_of_an_actions_module_is_refused(tmp_path, monkeypatch
         actions.load("calls_at_once:ledger")
     with contextlib.closing(SqliteStore(tmp_path / "receipts.db")) as store:
         assert store.operations(limit=1) == []
+
+
+def test_production_refuses_what_nobody_owns(load):
+    """A developer is warned; a deployment is refused, at the action's own line."""
+    entry = "\n".join(line for line in ENTRY.splitlines() if not line.strip().startswith(("owner:", "authoriser:")))
+    with pytest.warns(UserWarning, match="no owner and no authoriser"):
+        load(HEAD + entry)
+    with pytest.raises(ActionsInvalid, match=r"shop.yaml:\d+: actions.refund: .*declares no owner and no authoriser"):
+        load("production: true\n" + HEAD + entry)

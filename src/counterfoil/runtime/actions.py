@@ -86,6 +86,8 @@ class ActionsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Beside the actions file."""
     actor: str = ""
     tenant: str = "default"
+    production: bool = False
+    """Refuse actions that name no owner and authoriser, where a developer is only warned."""
     actions: dict[str, Any]
 
 
@@ -200,7 +202,8 @@ def _from_file(path: Path, store: Path | None, *, new: bool) -> Ledger:
     where = store or _store(path, file.head) or Path(DEFAULT_STORE)
     if not new and not where.exists():
         raise StoreUnsafe(str(where), "does not exist")
-    ledger = Ledger(SqliteStore(where), actor=file.head.actor, tenant=file.head.tenant)
+    head = file.head
+    ledger = Ledger(SqliteStore(where), actor=head.actor, tenant=head.tenant, production=head.production)
     try:
         for name, action in actions.items():
             _register(ledger, file, name, action)
