@@ -9,13 +9,14 @@ import msgspec
 import pytest
 
 from counterfoil import contracts
+from counterfoil.domain import policy
 from counterfoil.domain.action import Action
 from counterfoil.domain.command import Adopt
 from counterfoil.domain.decision import Decider
 from counterfoil.domain.errors import InvariantBroken, NotDeclared
 from counterfoil.domain.policy import Otherwise, Override, Policy, Rule, When, digest, digest_of, encode
 from counterfoil.domain.terms import NO_POLICY, Required
-from counterfoil.runtime import governance, policies
+from counterfoil.runtime import policies
 from counterfoil.runtime.governance import Governance
 from counterfoil.store.sqlite import SqliteStore
 
@@ -52,9 +53,9 @@ def adopt(store, policy):
 def counted(monkeypatch):
     """How often a policy is really asked."""
     calls = []
-    real = governance.terms_of
+    real = policy.terms_of
     monkeypatch.setattr(
-        governance, "terms_of", lambda *given, **named: calls.append(named["value"]) or real(*given, **named)
+        policy, "terms_of", lambda *given, **named: calls.append(named["value"]) or real(*given, **named)
     )
     return calls
 

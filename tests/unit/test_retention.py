@@ -8,6 +8,7 @@ from tests.crash.keeping import AGE, DUE, LATER, body_erased, refused, removed, 
 from tests.crash.stepping import NOON, action, claimed, declined, draw, ends, held, observed, order, ruled
 
 from counterfoil.domain import retention, rules
+from counterfoil.domain.event import removal_said
 from counterfoil.domain.audit import audit
 from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.event import (
@@ -278,9 +279,9 @@ def test_what_was_removed_is_never_claimed_again(name):
 
 def test_the_sentence_names_the_day_of_the_removal():
     """An operation whose events stand has no such sentence."""
-    assert retention.removal_said(ANSWERED.events) == ()
-    assert retention.removal_said(()) == ()
-    assert retention.removal_said(removed(ANSWERED, at=NOON + 86_400).events) == (
+    assert removal_said(ANSWERED.events) == ()
+    assert removal_said(()) == ()
+    assert removal_said(removed(ANSWERED, at=NOON + 86_400).events) == (
         "its record was removed by retention on 2027-01-16",
     )
 
@@ -302,7 +303,7 @@ def test_the_same_call_meets_what_was_removed():
     history = removed(settled(Finding.NOT_SENT, rule="", effect="", source=Source.TRANSPORT))
     ended = ends(dispatch.again(order(payload=b'{"amount":10,"trace":1}'), DRAW, history))
     assert (ended.standing, ended.removed) == (Standing.EXISTING, True)
-    assert ended.because == retention.removal_said(history.events)
+    assert ended.because == removal_said(history.events)
 
 
 def test_a_withdrawal_never_meets_a_removed_record():

@@ -229,6 +229,16 @@ def removed_of(events: tuple[Event, ...]) -> Removed | None:
     return _removed.decode(events[0].record)
 
 
+def removal_said(events: tuple[Event, ...]) -> tuple[str, ...]:
+    """Why an operation whose record was removed is never sent again, in a fixed sentence; empty while it stands."""
+    if removed_of(events) is None:
+        return ()
+    from datetime import UTC, datetime  # few operations come to this
+
+    on = datetime.fromtimestamp(events[0].at, UTC).date().isoformat()
+    return (f"its record was removed by retention on {on}",)
+
+
 def removed_before(events: tuple[Event, ...]) -> int:
     """How many events stood before the first that is left."""
     return events[0].seq - 1 if events and events[0].kind is EventKind.REMOVED else 0

@@ -5,8 +5,6 @@ Nothing here touches an outcome, and nothing that is removed or erased can be se
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import msgspec
 
 from counterfoil.domain.audit import audit
@@ -43,14 +41,6 @@ BROKEN = "its record does not verify"
 TOO_YOUNG = "its retention has not passed"
 NOTHING_LEFT = "nothing of it is left to erase"
 REMOVED_ALREADY = "its record was removed already"
-
-
-def removal_said(events: tuple[Event, ...]) -> tuple[str, ...]:
-    """Why an operation whose record was removed is never sent again, in a fixed sentence; empty while it stands."""
-    if removed_of(events) is None:
-        return ()
-    on = datetime.fromtimestamp(events[0].at, UTC).date().isoformat()
-    return (f"its record was removed by retention on {on}",)
 
 
 class Due(msgspec.Struct, frozen=True, kw_only=True):

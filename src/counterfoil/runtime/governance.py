@@ -7,10 +7,11 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from counterfoil.domain.action import Action
-from counterfoil.domain.policy import Policy, terms_of, thresholds
 from counterfoil.domain.terms import NO_POLICY, Terms
 
 if TYPE_CHECKING:
+    # Most ledgers have no policy, and pay nothing for what reads one.
+    from counterfoil.domain.policy import Policy
     from counterfoil.store.sqlite import SqliteStore
 
 UNDECLARED = -1
@@ -78,6 +79,8 @@ class Governance:
         policy = held.policy
         if policy is None:
             return NO_POLICY
+        from counterfoil.domain.policy import terms_of, thresholds
+
         asked = held.asked.get(action.name)
         if asked is None or asked.action is not action:
             who = {"tenant": action.tenant, "action": action.name, "account": action.account}

@@ -1,4 +1,7 @@
-"""What is done about an operation after its call: looking, trying again, finding out, deciding, removing."""
+"""What is done about an operation after its call: looking, trying again, finding out, deciding, removing.
+
+The plans of it are imported by whoever needs them: a call that goes well needs none.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,6 @@ from counterfoil.domain.words import Basis, Standing
 from counterfoil.plans import dispatch as dispatching
 from counterfoil.plans import observing
 from counterfoil.plans.effects import Ended, Plan
-from counterfoil.plans.finding import find
-from counterfoil.plans.reconcile import reconcile
-from counterfoil.plans.recover import order_of, recover, work
 from counterfoil.runtime.drive import drive
 
 if TYPE_CHECKING:
@@ -62,11 +62,16 @@ class Settling:
 
     def _order_of(self, history: History, registered: Registered) -> Order:
         """The order of a stored operation, under the policy in force now."""
+        from counterfoil.plans.recover import order_of
+
         order = order_of(history, registered.action)
         return msgspec.structs.replace(order, terms=registered.terms(order.value))
 
     def reconcile(self, operation: str) -> Receipt:
         """Recover an operation and look once now; a look that says nothing leaves it as it is."""
+        from counterfoil.plans.reconcile import reconcile
+        from counterfoil.plans.recover import recover
+
         history = self.store.load(operation)
         registered = self._executor.registered(history.operation.action)
 
@@ -77,7 +82,9 @@ class Settling:
         return self._receipt(self._carry(plan))
 
     def work(self, operation: str) -> Receipt:
-        """Do the next automatic step of one operation: recover, look, replay, or hand it to a person."""
+        """Do the next automatic step of one operation: recover, look, replay, send, or hand it to a person."""
+        from counterfoil.plans.recover import work
+
         history = self.store.load(operation)
         registered = self._executor.registered(history.operation.action)
         order = self._order_of(history, registered)
@@ -114,6 +121,8 @@ class Settling:
         Raises:
             NoBasis: nothing on record permits another attempt.
         """
+        from counterfoil.plans.recover import recover
+
         wanted = _basis(basis)
         history = self.store.load(operation)
         registered = self._executor.registered(history.operation.action)
@@ -159,6 +168,7 @@ class Settling:
         Raises:
             NotDecided: something was written since they saw it.
         """
+        from counterfoil.plans.finding import find
         from counterfoil.runtime.resolving import finding_of
 
         history = self.store.load(operation)

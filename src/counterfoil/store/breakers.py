@@ -13,15 +13,21 @@ _UNKNOWN = """SELECT coalesce(sum(value * max(exposure, 1)), 0.0) FROM operation
 
 def tripped(db: Runs, breaker: Breaker, now: float) -> Tripped | None:
     """Whether so much is unknown in a breaker's scope that nothing new may go; None while there is room."""
-    exposure = float(db.execute(*_counted(breaker, now)).fetchone()[0])
+    exposure = float(db.execute(*counted(breaker, now)).fetchone()[0])
     if exposure < breaker.unknown_exposure_max:
         return None
     return Tripped(breaker=breaker.name, exposure=exposure, limit=breaker.unknown_exposure_max)
 
 
-def _counted(breaker: Breaker, now: float) -> tuple[str, list[object]]:
+def counted(breaker: Breaker, now: float) -> tuple[str, tuple[object, ...]]:
+    """The one statement that counts what is unknown in a breaker's scope, and its parameters.
+
+    Args:
+        breaker: whose scope.
+        now: seconds since the epoch, by the store's clock.
+    """
     scopes = (("action", breaker.actions), ("account", breaker.accounts))
     # Column names are ours; patterns are bound.
     within = " AND ".join(f"({' OR '.join(f'{c} GLOB ?' for _ in patterns)})" for c, patterns in scopes)
     patterns = [pattern for _, named in scopes for pattern in named]
-    return f"{_UNKNOWN} AND {within}", [now, *patterns]
+    return f"{_UNKNOWN} AND {within}", (now, *patterns)

@@ -46,11 +46,6 @@ def in_force(db: Runs) -> tuple[int, bytes] | None:
     return last.n, last.policy
 
 
-def number(db: Runs) -> int:
-    """The number of the policy in force; 0 where none was ever adopted."""
-    return int(db.execute("SELECT coalesce(max(n), 0) FROM policy").fetchone()[0])
-
-
 def every(db: Runs) -> list[OnRecord]:
     """Read every policy, oldest first."""
     return _select(db, "ORDER BY n")

@@ -76,6 +76,11 @@ def latest(db: Runs) -> float:
     return float(row[0])
 
 
+def policy_number(db: Runs) -> int:
+    """The number of the policy in force; 0 where none was ever adopted."""
+    return int(db.execute("SELECT coalesce(max(n), 0) FROM policy").fetchone()[0])
+
+
 def by_number(db: Runs, n: int) -> Operation | None:
     """Read one operation by its row number."""
     found = select(db, "WHERE n = ?", (n,))

@@ -23,21 +23,18 @@ from counterfoil.domain.command import (
     Reply,
     Settle,
 )
-from counterfoil.domain.errors import NoSuchOperation, StoreUnsafe
-from counterfoil.domain.event import History
-from counterfoil.domain.identifier import row_number
-from counterfoil.domain.operation import Operation
-from counterfoil.domain.policy import OnRecord
-from counterfoil.store import opening, policies, retention, rows, transaction
+from counterfoil.domain.errors import StoreUnsafe
+from counterfoil.store import opening, rows, transaction
 from counterfoil.store.commit import GroupCommit, Job
 from counterfoil.store.forking import FORKS
+from counterfoil.store.reader import Reader
 
 STANDS_SECONDS = 0.01
 """How long a look at the file's name, and at the policy in force, holds: a claim that needs nobody's approval may still
 go to a file that was just removed, or under the policy before. Whatever needs one is judged in its own transaction."""
 
 
-class SqliteStore:
+class SqliteStore(Reader):
     """A receipts file of this process.
 
     Args:
@@ -89,16 +86,6 @@ class SqliteStore:
         reply = self.write(command)
         self._policy_at = 0.0
         return reply
-
-    def holders(self, effect: str) -> list[Operation]:
-        """Read the unresolved operations of one effect: what holds the others back."""
-        with self._read() as db:
-            return rows.select(db, "WHERE effect = ? AND unresolved > 0 ORDER BY unresolved", (effect,))
-
-    def waiting(self) -> list[Operation]:
-        """Read what waits for people, or was approved and not sent; none is paged or filtered away."""
-        with self._read() as db:
-            return rows.select(db, "WHERE unresolved = 0 AND step <> '' ORDER BY n")
 
     def now(self) -> float:
         """The store's clock: a step backwards shortens no deadline and revives no approval."""
@@ -154,7 +141,7 @@ class SqliteStore:
         """Carry one command out under the write lock; a claim only under the policy in force."""
         if type(command) is Claim:
             if time.monotonic() - self._policy_at > STANDS_SECONDS:
-                self._policy, self._policy_at = policies.number(db), time.monotonic()
+                self._policy, self._policy_at = rows.policy_number(db), time.monotonic()
             if command.policy != self._policy:
                 return PolicyMoved(policy=self._policy)
         return _RUNS[type(command)](db, command, now)
@@ -188,76 +175,14 @@ class SqliteStore:
             if db.in_transaction:
                 db.execute("ROLLBACK")
 
-    # -- reading ---------------------------------------------------------------------------------------------------
-
-    def find(self, tenant: str, actor: str, action: str, key: str) -> History | None:
-        """Read the operation of one key, or None."""
-        with self._read() as db:
-            operation = rows.by_key(db, tenant, actor, action, key)
-            return None if operation is None else rows.history(db, operation)
-
-    def load(self, operation: str) -> History:
-        """Read one operation whole; raises `NoSuchOperation`."""
-        n = row_number(operation)
-        with self._read() as db:
-            found = None if n is None else rows.by_number(db, n)
-            if found is None or found.id != operation:
-                raise NoSuchOperation(operation)
-            return rows.history(db, found)
-
-    def unresolved(self) -> list[Operation]:
-        """Read every unresolved operation, oldest first."""
-        with self._read() as db:
-            return rows.select(db, "WHERE unresolved > 0 ORDER BY n")
-
-    def operations(self, *, limit: int, before: int | None = None) -> list[Operation]:
-        """Read operations, newest first, from below row number `before`."""
-        with self._read() as db:
-            if before is None:
-                return rows.select(db, "ORDER BY n DESC LIMIT ?", (limit,))
-            return rows.select(db, "WHERE n < ? ORDER BY n DESC LIMIT ?", (before, limit))
-
-    def histories(self) -> Iterator[History]:
-        """Read every operation whole, oldest first."""
-        after = -1
-        while True:
-            with self._read() as db:
-                page = rows.select(db, "WHERE n > ? ORDER BY n LIMIT 256", (after,))
-                found = [rows.history(db, operation) for operation in page]
-            if not found:
-                return
-            yield from found
-            after = page[-1].n
-
-    def policy(self) -> tuple[int, bytes] | None:
-        """Read the policy in force with its number, or None where none was ever adopted."""
-        with self._read() as db:
-            return policies.in_force(db)
-
-    def policies(self) -> list[OnRecord]:
-        """Read every policy that was ever in force, oldest first; the last one is."""
-        with self._read() as db:
-            return policies.every(db)
-
-    def aged(self, *, after: int, until: float, limit: int) -> list[Operation]:
-        """Read resolved operations with something left to remove, oldest first; see `retention.aged`."""
-        with self._read() as db:
-            return retention.aged(db, after, until, limit)
-
-    def refusals(self, n: int) -> int:
-        """Read how often a call was answered from an operation's receipt, as far as that is counted yet."""
-        with self._read() as db:
-            return retention.refusals(db, n)
+    # -- maintenance -----------------------------------------------------------------------------------------------
 
     def settle_down(self) -> None:
         """Empty the log after an erasure; see `retention.settle_down`."""
+        from counterfoil.store import retention
+
         with self.lead() as db:
             retention.settle_down(db)
-
-    def query(self, statement: str, parameters: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
-        """Run one reading statement."""
-        with self._read() as db:
-            return db.execute(statement, parameters).fetchall()
 
     def execute(self, statement: str, parameters: tuple[object, ...] = ()) -> None:
         """Run one small writing statement of its own (the worker registry); never on receipts."""
@@ -378,14 +303,28 @@ class SqliteStore:
         self._commit.forget()
 
 
+def _later(module: str, name: str) -> Callable[[sqlite3.Cursor, object, float], Reply]:
+    """What a seldom command runs, imported when the first of them comes."""
+
+    def run(db: sqlite3.Cursor, command: object, now: float) -> Reply:
+        import importlib
+
+        found: Callable[[sqlite3.Cursor, object, float], Reply] = getattr(
+            importlib.import_module(f"counterfoil.store.{module}"), name
+        )
+        return found(db, command, now)
+
+    return run
+
+
 _RUNS: dict[type, Callable[[sqlite3.Cursor, Any, float], Reply]] = {
     Claim: transaction.claim,
     Settle: transaction.settle,
     Amend: transaction.amend,
     Propose: transaction.propose,
-    Adopt: policies.adopt,
-    Remove: retention.remove,
-    Erase: retention.erase,
-    CountRefusals: retention.count_refusals,
+    Adopt: _later("policies", "adopt"),
+    Remove: _later("retention", "remove"),
+    Erase: _later("retention", "erase"),
+    CountRefusals: _later("retention", "count_refusals"),
 }
 """What each command does inside its transaction."""

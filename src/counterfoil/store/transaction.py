@@ -31,7 +31,7 @@ from counterfoil.domain.errors import InvariantBroken, NoSuchOperation
 from counterfoil.domain.event import SEQ_MAX, EventKind, History, Noted, chain, encode, removed_before
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.operation import Operation
-from counterfoil.store import breakers, policies, rows
+from counterfoil.store import breakers, rows
 
 HOLD_SLOTS_MAX = 64
 """Settled operations of one effect that late evidence may reopen at once."""
@@ -126,7 +126,7 @@ def propose(db: rows.Runs, p: Propose, now: float) -> NewlyProposed | Existing |
 
 def _moved(db: rows.Runs, policy: int) -> PolicyMoved | None:
     """Whether another policy is in force than the one a command was judged under."""
-    stands = policies.number(db)
+    stands = rows.policy_number(db)
     return None if stands == policy else PolicyMoved(policy=stands)
 
 
