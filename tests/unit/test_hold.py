@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import msgspec
+from tests.crash.asking import ASKED_SECONDS, WIRE, wanted
 from tests.crash.stepping import NOON, draw, order
 
 from counterfoil.domain.event import EventKind, Noted
-from counterfoil.domain.hold import propose
+from counterfoil.domain.hold import ask, propose
 from counterfoil.domain.payload import salted_digest
-from counterfoil.domain.words import Dispatch, Outcome
-from counterfoil.plans.claims import first_claim
+from counterfoil.domain.words import Dispatch, Outcome, Permission
+from counterfoil.plans.claims import first_claim, first_proposal
 
 
 def test_a_proposal_claims_nothing_and_names_its_holder():
@@ -24,3 +25,17 @@ def test_a_proposal_claims_nothing_and_names_its_holder():
     assert note.facts["provider_key"] == claim.id
     assert note.facts["payload_digest"] == salted_digest(claim.body)
     assert note.facts["destination"] == "https://api.example"
+
+
+def test_a_question_claims_nothing_and_ends():
+    """It is pending, neither started nor unresolved; what would be sent is on record with its payload."""
+    proposal = first_proposal(wanted(), draw(), WIRE)
+    operation, event = ask(proposal, NOON)
+    assert (operation.permission, operation.dispatch, operation.attempts) == (
+        Permission.PENDING, Dispatch.NOT_STARTED, 0
+    )  # fmt: skip
+    assert (operation.unresolved, operation.exposure, operation.worker) == (0, 0, "")
+    assert (operation.step, operation.due_at, operation.seq) == ("approve", NOON + ASKED_SECONDS, 1)
+    assert (event.kind, event.record, event.body) == (
+        EventKind.PROPOSED, proposal.claim.record, proposal.claim.body
+    )  # fmt: skip

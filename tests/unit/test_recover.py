@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.crash.asking import WIRE, approved, asked, wanted, who
 from tests.crash.stepping import (
     NOON,
     PAYLOAD,
@@ -22,11 +23,12 @@ from tests.crash.stepping import (
 
 from counterfoil.domain.answer import Silent
 from counterfoil.domain.command import Amended, Declined
+from counterfoil.domain.consent import revoke
 from counterfoil.domain.event import Decided, attempts_of
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.rules import NOT_DUE
-from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Standing
-from counterfoil.plans.effects import Hand, Look, Now, Send, Validate
+from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Permission, Standing
+from counterfoil.plans.effects import Form, Hand, Look, Now, Send, Validate
 from counterfoil.plans.recover import order_of, recover, work
 
 DEADLINE = NOON + SECONDS
@@ -230,3 +232,49 @@ def test_nothing_is_taken_from_the_present():
         assert made.intent == order().intent
         assert made.arguments is None
     assert order_of(erased(held()), moved).intent.payload == b""
+
+
+# -- what people are asked -------------------------------------------------------------------------------------------
+
+
+def test_what_was_approved_is_sent_by_the_worker():
+    """Its proposer has left: the worker claims it once, under the approval, with the frozen payload."""
+    history = approved()
+    plan = work(history, wanted(), draw(2), by="w")
+    assert isinstance(next(plan), Form)
+    amend = plan.send(WIRE)
+    after = ruled(history, amend.rule, NOON + 2)
+    send = plan.send(Amended(history=after))
+    assert isinstance(send, Send)
+    assert send.order.payload == PAYLOAD
+    assert declined(after, amend.rule) == ("this attempt is claimed already",)
+
+
+def test_what_was_taken_back_meanwhile_is_not_sent():
+    """Revoked between the worker's reading and its claim: nothing is written and no byte leaves."""
+    history = approved()
+    plan = work(history, wanted(), draw(2), by="w")
+    next(plan)
+    amend = plan.send(WIRE)
+    revoked = ruled(history, revoke(who(history)), NOON + 2)
+    refused = amend.rule(revoked, NOON + 3)
+    ended = ends(plan, msgspec.structs.replace(refused, history=revoked))
+    assert "permission is revoked" in ended.because
+    assert ended.standing is Standing.EXISTING
+
+
+def test_the_worker_records_that_nobody_answered():
+    """A question whose time is over is expired on record, and nothing is sent."""
+    history = asked()
+    plan = work(history, wanted(), draw(2), by="w")
+    after = ruled(history, next(plan).rule, NOON + 101)
+    ended = ends(plan, Amended(history=after))
+    assert (ended.operation.permission, ended.standing) == (Permission.EXPIRED, Standing.EXISTING)
+
+
+def test_an_answer_that_came_first_is_left_alone():
+    """Answered between the worker's reading and its record: nothing has ended."""
+    plan = work(asked(), wanted(), draw(2), by="w")
+    refused = next(plan).rule(approved(), NOON + 2)
+    assert isinstance(refused, Declined)
+    assert ends(plan, refused).standing is Standing.PENDING

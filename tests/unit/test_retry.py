@@ -12,6 +12,7 @@ from counterfoil.domain import retry
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import AutomaticAttempts, ProtectionKind
 from counterfoil.domain.retry import Situation, decide_retry
+from counterfoil.domain.terms import OneShot
 from counterfoil.domain.words import AttemptClass, Basis, Discrepancy, Finding
 
 STARTED = 1000.0
@@ -263,3 +264,24 @@ def test_a_refusal_names_each_reason_once():
     assert not decision.allowed
     assert len(decision.because) == len(set(decision.because))
     assert {retry.MAY_HAVE_LEFT, retry.NO_KEY, retry.NOT_ABSENT, retry.NOT_QUIESCED} <= set(decision.because)
+
+
+@pytest.mark.parametrize("basis", [Basis.SAME_KEY_REPLAY, Basis.ABSENCE_PROVEN, Basis.REJECTED_WITHOUT_EFFECT])
+@pytest.mark.parametrize("automatic", [False, True])
+def test_a_policy_of_one_shot_leaves_an_override(basis, automatic):
+    """Under it nothing that may have left goes again but by a person's override; what never left may."""
+    finding = {Basis.ABSENCE_PROVEN: Finding.ABSENT, Basis.REJECTED_WITHOUT_EFFECT: Finding.REJECTED}.get(basis)
+    known = situation(attempt(finding or Finding.UNKNOWN), one_shot=OneShot.YES, kernel_bounded=True)
+    assert decide_retry(known, automatic=automatic, basis=basis).because == (retry.OVERRIDE_ONLY,)
+    assert decide_retry(known, automatic=False, basis=Basis.OPERATOR_OVERRIDE).allowed
+    stayed = situation(attempt(Finding.NOT_SENT), one_shot=OneShot.YES)
+    assert decide_retry(stayed, automatic=automatic).allowed
+
+
+def test_an_absolute_one_shot_leaves_nothing():
+    """Whatever a person decides; only what is proven never to have left may go."""
+    known = situation(UNKNOWN, one_shot=OneShot.ABSOLUTE)
+    for basis in Basis:
+        assert retry.ABSOLUTE in decide_retry(known, automatic=False, basis=basis).because
+    stayed = situation(attempt(Finding.NOT_SENT), one_shot=OneShot.ABSOLUTE)
+    assert decide_retry(stayed, automatic=False).allowed

@@ -6,8 +6,8 @@ import argparse
 
 from counterfoil.cli import exits, parser
 
-BASES = ("not_sent", "absence_proven", "same_key_replay", "rejected_without_effect")
-"""What may be asked for; each is judged under the store's lock, and an override is a decision of its own."""
+BASES = ("not_sent", "absence_proven", "same_key_replay", "rejected_without_effect", "operator_override")
+"""What may be asked for; each is judged under the store's lock, an override by what `counterfoil override` recorded."""
 
 
 def add(verb: argparse.ArgumentParser) -> None:

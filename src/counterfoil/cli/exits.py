@@ -25,7 +25,7 @@ PIPE_CLOSED = 141
 TERMINATED = 143
 
 EXITS = (
-    (DONE, "done; for verbs that act: nothing is unresolved (list, show, brief and export only read: always 0)"),
+    (DONE, "done; for verbs that act: nothing is unresolved (list, queue, show, brief and export only read: always 0)"),
     (UNSETTLED, "an operation is unresolved, or its outcome is not what was asked for"),
     (BAD_CALL, "the call must be mended; nothing was sent for it"),
     (DEFECT, "a defect of Counterfoil's own; its traceback is on standard error"),

@@ -13,13 +13,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from counterfoil.cli import marks
+from counterfoil.cli import marks, sentences
 from counterfoil.cli.marks import AMBER, QUIET, STRONG, Mark, duration, marked, moment, word
-from counterfoil.cli.steps import CONDITIONS, Negative, Step
+from counterfoil.cli.step import Step
+from counterfoil.cli.steps import CONDITIONS, Negative
 from counterfoil.cli.story import heard
 from counterfoil.cli.terminal import clipped, safe
 from counterfoil.domain.attempt import Attempt
-from counterfoil.domain.event import Begun, Decided, Event, EventKind, Noted, begun_of, evidence_of, removed_of
+from counterfoil.domain.event import Begun, Event, EventKind, Noted, begun_of, evidence_of, removed_of
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.words import Coverage, Discrepancy, Finding, Outcome
 from counterfoil.runtime.export import body_of
@@ -331,8 +332,9 @@ def happening(event: Event) -> str:
             said = evidence_of(event)
             return f"{said.source.value}: {heard(said)}"
         case EventKind.DECIDED:
-            decided = msgspec.json.decode(event.record, type=Decided)
-            return f"{safe(decided.decision)} by {clipped(decided.by, TEXT_COLUMNS)}"
+            return sentences.decision(event)
+        case EventKind.PROPOSED:
+            return sentences.question(event)
         case EventKind.LOOKING:
             noted = msgspec.json.decode(event.record, type=Noted)
             return f"look {noted.facts.get('used', '?')} of {noted.facts.get('of', '?')} paid for"

@@ -15,7 +15,7 @@ from counterfoil.cli import exits, parser
 from counterfoil.cli.named import SHORT_CHARS
 from counterfoil.domain.lifecycle import lifecycle, permission_now, permitted
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY
+from counterfoil.domain.schedule import CALL, DISPATCH, LOOK, RECOVER, REPLAY, REST
 from counterfoil.domain.words import Discrepancy, Dispatch, Lifecycle, Outcome, Permission
 
 if TYPE_CHECKING:
@@ -139,7 +139,9 @@ def as_json(entry: Entry) -> dict[str, Any]:
         "lifecycle": entry.lifecycle.value,
         "age_seconds": round(entry.age, 3),
         "exposed_value": entry.exposed,
-        "why": why(entry.operation, entry.outcome),
+        "permission": entry.permission.value,
+        "permission_recorded": columns["permission"],
+        "why": why(entry.operation, entry.outcome, entry.permission),
         "next": next_step(entry.operation, entry.now),
         "permitted": list(permitted(entry.operation, entry.outcome, entry.permission)),
     }
@@ -156,8 +158,22 @@ _SETTLED_BY = {
 }
 
 
-def why(operation: Operation, outcome: Outcome) -> str:
-    """Say why an operation stands where it stands, from its columns alone."""
+_NOT_PERMITTED = {
+    Permission.PENDING: "waits for people",
+    Permission.EXPIRED: "its permission has expired",
+    Permission.REVOKED: "its permission was revoked",
+    Permission.DENIED: "it was denied",
+}
+
+
+def why(operation: Operation, outcome: Outcome, permission: Permission | None = None) -> str:
+    """Say why an operation stands where it stands, from its columns alone.
+
+    Args:
+        operation: the stored projection.
+        outcome: as it reads now.
+        permission: as it reads now; None: as it is stored.
+    """
     if operation.held_by and operation.dispatch is Dispatch.NOT_STARTED:
         return f"held by {operation.held_by}"
     if operation.discrepancy is Discrepancy.OPEN:
@@ -165,14 +181,24 @@ def why(operation: Operation, outcome: Outcome) -> str:
     if operation.unresolved:
         return _stuck(operation, outcome)
     if operation.dispatch is Dispatch.NOT_STARTED:
-        return "nothing left" if operation.attempts else "nothing was attempted"
+        return _not_sent(operation, permission or operation.permission)
     finding, _, source = operation.settled_by.partition(":")
     if finding == "absent":
         return "a look proved it absent"
     return _SETTLED_BY.get(source, source)
 
 
+def _not_sent(operation: Operation, permission: Permission) -> str:
+    if permission is not Permission.AUTHORIZED:
+        return _NOT_PERMITTED[permission]
+    if operation.step in (DISPATCH, CALL):
+        return "approved, not sent" if operation.step == DISPATCH else "approved; nothing left"
+    return "nothing left" if operation.attempts else "nothing was attempted"
+
+
 def _stuck(operation: Operation, outcome: Outcome) -> str:
+    if operation.step == REST:
+        return "abandoned; what became of it is unknown" if outcome is Outcome.UNKNOWN else "abandoned"
     if operation.step == RECOVER:
         return "in flight" if outcome is Outcome.UNOBSERVED else "nobody reported back"
     if outcome is Outcome.ACCEPTED:
@@ -189,12 +215,34 @@ def next_step(operation: Operation, now: float) -> str:
     if operation.held_by and operation.dispatch is Dispatch.NOT_STARTED:
         return "call again once settled"
     if not operation.unresolved:
-        return "" if operation.dispatch is not Dispatch.NOT_STARTED else "the same call may send it"
+        return _not_sent_next(operation, now) if operation.dispatch is Dispatch.NOT_STARTED else ""
     if operation.step in (RECOVER, LOOK):
         return f"{operation.step} {_when(operation.due_at, now)}"
     if operation.step == REPLAY:
         return "replay under the same key"
     return "resolve with evidence"
+
+
+def _not_sent_next(operation: Operation, now: float) -> str:
+    match permission_now(operation, now):
+        case Permission.PENDING:
+            return f"approve or deny it, {_within(operation.due_at, now)}"
+        case Permission.AUTHORIZED if operation.step == DISPATCH:
+            return f"the worker sends it once, {_within(operation.due_at, now)}"
+        case Permission.AUTHORIZED if operation.step == CALL:
+            return "its caller may send it again"
+        case Permission.AUTHORIZED:
+            return "the same call may send it"
+        case Permission.EXPIRED:
+            return "the same call asks anew"
+        case _:
+            return ""
+
+
+def _within(due_at: float, now: float) -> str:
+    from counterfoil.cli.marks import duration
+
+    return f"within {duration(max(due_at - now, 1.0))}"
 
 
 def _when(due_at: float, now: float) -> str:
@@ -272,24 +320,38 @@ def _table(entries: list[Entry], width: int) -> RenderableType:
 def _cells(entry: Entry) -> tuple[Text, ...]:
     from rich.text import Text
 
-    from counterfoil.cli.marks import AMBER, QUIET, STRONG, duration, figure, lifecycle_mark
+    from counterfoil.cli.marks import AMBER, QUIET, STRONG, duration, figure
     from counterfoil.cli.terminal import clipped
 
     operation = entry.operation
     after = next_step(operation, entry.now)
-    mark = lifecycle_mark(entry.lifecycle, entry.outcome)
+    mark = standing_mark(entry)
     return (
         Text(figure(entry.exposed), style=STRONG) if entry.exposed else Text(NOTHING, style=QUIET),
         Text(duration(entry.age)),
         Text(operation.id[:SHORT_CHARS]),
         Text.assemble((clipped(operation.action, KEY_COLUMNS), STRONG), "  ", clipped(operation.key, KEY_COLUMNS)),
         mark if mark.plain.startswith(" ") else Text(" ") + mark,  # in line with the solid ones
-        Text(why(operation, entry.outcome).replace(operation.held_by or "\0", operation.held_by[:SHORT_CHARS])),
+        Text(
+            why(operation, entry.outcome, entry.permission).replace(
+                operation.held_by or "\0", operation.held_by[:SHORT_CHARS]
+            )
+        ),
         Text(f"→ {after}", style="" if operation.unresolved else QUIET) if after else Text(""),
         Text(clipped(operation.owner, KEY_COLUMNS))
         if operation.owner
-        else Text("nobody", style=AMBER if operation.unresolved else QUIET),
+        else Text("nobody", style=AMBER if operation.unresolved or operation.step else QUIET),
     )
+
+
+def standing_mark(entry: Entry) -> Text:
+    """The word an operation is listed under: what was not sent for want of permission, by its permission."""
+    from counterfoil.cli.marks import lifecycle_mark, word
+
+    unsent = entry.operation.dispatch is Dispatch.NOT_STARTED and not entry.operation.unresolved
+    if unsent and entry.permission is not Permission.AUTHORIZED:
+        return word(entry.permission)
+    return lifecycle_mark(entry.lifecycle, entry.outcome)
 
 
 def _cards(entries: list[Entry]) -> RenderableType:

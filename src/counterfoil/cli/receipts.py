@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from counterfoil.cli.terminal import clipped, print_json, safe
 from counterfoil.domain.errors import CounterfoilError
+from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH, REST, REVIEW
+from counterfoil.domain.words import Permission
 from counterfoil.runtime.receipt import Receipt
 
 KEY_COLUMNS = 40
 """Of a key on a line; the JSON has all of it."""
 
 
-def show(receipt: Receipt, *, json: bool) -> None:
-    """Print one receipt on standard output, as an object or a line."""
+def show(receipt: Receipt, *, json: bool, happened: Sequence[str] = ()) -> None:
+    """Print one receipt on standard output, as an object or a line.
+
+    Args:
+        receipt: as it stands.
+        json: as an object.
+        happened: what was just decided about it, for whoever watches.
+    """
     if json:
-        print_json(as_json(receipt))
+        print_json(as_json(receipt) | ({"happened": list(happened)} if happened else {}))
     else:
-        print(as_line(receipt), flush=True)
+        print("; ".join([as_line(receipt), *happened]), flush=True)
 
 
 def show_error(operation: str, error: Exception, *, json: bool) -> None:
@@ -57,15 +67,34 @@ def as_line(receipt: Receipt) -> str:
     """The same on one line: which operation, where it stands, why, and what is next."""
     operation = receipt.operation
     said = [f"{receipt.id}  {safe(operation.action)} {clipped(operation.key, KEY_COLUMNS)}  {receipt.lifecycle.value}"]
+    if receipt.permission is not Permission.AUTHORIZED:
+        said.append(f"permission {receipt.permission.value}")
     if operation.settled_by:
         said.append(f"by {operation.settled_by.partition(':')[2]}")
     if operation.held_by:
         said.append(f"held by {operation.held_by}")
-    if operation.unresolved and operation.step:
-        said.append("next: a person" if operation.step == "review" else f"next: {operation.step}")
+    after = _next(receipt)
+    if after:
+        said.append(f"next: {after}")
     if receipt.because:
         said.append("; ".join(receipt.because))
     return ", ".join(said)
+
+
+_NEXT = {
+    REVIEW: "a person",
+    APPROVE: "people approve or deny it",
+    DISPATCH: "the worker sends it once",
+    CALL: "its caller sends it again",
+    REST: "nothing, it was abandoned",
+}
+"""What a step is called where its stored word alone would say too little."""
+
+
+def _next(receipt: Receipt) -> str:
+    step = receipt.operation.step
+    over = step in (APPROVE, DISPATCH) and receipt.permission is Permission.EXPIRED
+    return "" if over else _NEXT.get(step, step)
 
 
 def error_as_json(operation: str, error: Exception) -> dict[str, object]:

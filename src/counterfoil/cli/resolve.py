@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from typing import TYPE_CHECKING
 
 from counterfoil.cli import exits, parser
 
 if TYPE_CHECKING:
-    from counterfoil.runtime.ledger import Ledger
+    from counterfoil.domain.operation import Operation
 
 OUTCOMES = ("succeeded", "rejected", "accepted")
 EVIDENCE_MAX = 50
@@ -40,52 +39,31 @@ def add(verb: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Do it and return the exit code: 0 where the operation is resolved now."""
     from counterfoil.cli import receipts
+    from counterfoil.cli.deciding import know_contract, opened
     from counterfoil.cli.decision import decide
     from counterfoil.cli.named import whole
 
     evidence = _evidence(asked.evidence)
-    with exits.terminable(), _opened(asked) as ledger:
-        found = ledger.get(whole(ledger, asked.operation))
-        _know(ledger, found.id)
-        seen = ", ".join(f"{name}={value}" for name, value in evidence.items())
-        decision = decide(asked, found.operation, f"record that it {_CLAUSES[asked.outcome]}, seen: {seen}")
+    with exits.terminable(), opened(asked) as ledger:
+        history = ledger.store.load(whole(ledger, asked.operation))
+        know_contract(ledger, history)
+        stood = history.operation
+        decision = decide(asked, stood, _clause(asked.outcome, evidence, stood))
         receipt = ledger.resolve(
-            found.id, asked.outcome, evidence=dict(evidence), by=decision.by, reason=decision.reason,
-            how=decision.how, attempt=asked.attempt,
+            stood.id, asked.outcome, evidence=dict(evidence), by=decision.by, reason=decision.reason,
+            how=decision.how, attempt=asked.attempt, seen=stood.seq,
         )  # fmt: skip
         receipts.show(receipt, json=asked.json)
         return exits.UNSETTLED if receipt.operation.unresolved else exits.DONE
 
 
-def _opened(asked: argparse.Namespace) -> Ledger:
-    """The ledger of the actions, where any are named; a finding sends nothing, so that the receipts alone will do."""
-    from counterfoil.cli.opening import for_acting, for_reading
+def _clause(outcome: str, evidence: dict[str, str], stood: Operation) -> str:
+    """The finding as it is confirmed, with what it is going to settle."""
+    from counterfoil.domain.words import Discrepancy
 
-    return for_acting(asked) if asked.actions or os.environ.get(parser.ACTIONS) else for_reading(asked)
-
-
-def _know(ledger: Ledger, operation: str) -> None:
-    """Let a ledger without actions judge one operation, by the contract its receipt pins.
-
-    Raises:
-        Missing: it pins a contract of somebody's own, which only the actions can bring.
-    """
-    from counterfoil.cli.steps import contract_at_hand
-    from counterfoil.domain.errors import NotSent
-
-    history = ledger.history(operation)
-    if ledger.registry or not history.events:
-        return
-    contract = contract_at_hand(history)
-    if contract is None:
-        said = "the contract this receipt pins is not of the catalogue, and says whether the finding settles it"
-        raise exits.Missing("--actions", f"{said}: pass --actions FILE.yaml or MODULE:LEDGER, or set {parser.ACTIONS}")
-
-    def nothing() -> None:
-        raise NotSent("a finding is recorded, and nothing is sent")
-
-    stood = history.operation
-    ledger.action(nothing, name=stood.action, contract=contract, owner=stood.owner or "nobody", authoriser="nobody")
+    seen = ", ".join(f"{name}={value}" for name, value in evidence.items())
+    settles = " and settle the evidence that disagrees" if stood.discrepancy is Discrepancy.OPEN else ""
+    return f"record that it {_CLAUSES[outcome]}{settles}, seen: {seen}"
 
 
 _CLAUSES = {

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from counterfoil.cli import leaf, marks
+from counterfoil.cli.asking import on_receipt
 from counterfoil.cli.hint import Hints
 from counterfoil.cli.list import KEY_COLUMNS, next_step, read, why
 from counterfoil.cli.marks import AMBER, QUIET, STRONG, duration, figure, marked, moment, word
@@ -19,11 +20,12 @@ from counterfoil.cli.steps import contract_at_hand, negative, steps
 from counterfoil.cli.story import story
 from counterfoil.cli.terminal import clipped, safe
 from counterfoil.cli.timeline import GUTTER, draw
+from counterfoil.domain.approval import authority_of
 from counterfoil.domain.audit import audit
 from counterfoil.domain.event import EventKind, History, attempts_of, begun_of, destination_of, first_begun, removed_of
 from counterfoil.domain.payload import frozen_payload
-from counterfoil.domain.schedule import REVIEW
-from counterfoil.domain.words import Discrepancy, Dispatch, Lifecycle, Outcome
+from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH, REST, REVIEW
+from counterfoil.domain.words import Discrepancy, Dispatch, Lifecycle, Outcome, Permission
 from counterfoil.runtime.export import LATEST
 from counterfoil.runtime.export import read as read_json
 
@@ -36,11 +38,25 @@ PAYLOAD_LINES_MAX = 200
 DISAGREES = "Evidence contradicts evidence; nothing was overwritten, and it stays open until a person settles it."
 ENDS = "Ends only by evidence of the effect, by proven absence, or by a person's finding. No timer ends it."
 
+SETTLED = "Evidence contradicted evidence, and a person's finding settled it; all of it is kept."
+ABANDONED = "Abandoned: nobody works on it any more. What it holds stays held, and late evidence brings it back."
+
 _SAID = {
     Outcome.ACCEPTED: "The provider took it.",
     Outcome.SUCCEEDED: "The effect took place.",
     Outcome.REJECTED: "The effect did not take place.",
     Outcome.UNKNOWN: "The effect may have happened.",
+}
+_UNSENT = {
+    Permission.PENDING: "Nothing was sent: it waits for people.",
+    Permission.EXPIRED: "Nothing was sent: nobody answered, or nobody sent it, in time.",
+    Permission.REVOKED: "Nothing was sent: its permission was taken back.",
+    Permission.DENIED: "Nothing was sent: it was denied.",
+}
+_ENDS = {APPROVE: "the question ends", DISPATCH: "the approval ends"}
+_APPROVED = {
+    DISPATCH: "Approved, and not sent yet.",
+    CALL: "Approved, and nothing left: only its caller sends it again.",
 }
 
 
@@ -62,6 +78,7 @@ class Sheet:
         self._attempts, _ = attempts_of(history.events)
         self._begun = first_begun(history.events)
         self._contract = contract_at_hand(history)
+        self._standing = authority_of(history.events, self._attempts)
         self._negative = negative(history)
         self._violations = audit(history)
         self._removed = removed_of(history.events)
@@ -78,7 +95,7 @@ class Sheet:
         width = min(width, WIDTH_MAX)
         operation = self._history.operation
         bands = [
-            ("Authorized", word(operation.permission), self._authorized()),
+            ("Authorized", word(self._entry.permission), self._authorized()),
             *([("Payload", Text("as frozen", style=QUIET), self._frozen())] if self._payload else []),
             ("Attempted", word(operation.dispatch), self._attempted()),
             ("Observed", self._observations(), self._observed()),
@@ -107,10 +124,14 @@ class Sheet:
             statement.add_row("", Text(DISAGREES, style=AMBER))
         elif operation.unresolved:
             statement.add_row("", Text(ENDS, style=QUIET))
+        elif operation.discrepancy is Discrepancy.SETTLED:
+            statement.add_row("", Text(SETTLED, style=QUIET))
+        if operation.step == REST:
+            statement.add_row("", Text(ABANDONED, style=AMBER))
         yield statement
         yield Text("")
         words = [
-            ("permission", word(operation.permission)),
+            ("permission", word(self._entry.permission)),
             ("dispatch", word(operation.dispatch)),
             ("outcome", word(outcome)),
             ("disposition", word(operation.disposition)),
@@ -119,17 +140,19 @@ class Sheet:
         ]
         yield leaf.columns(words, across=6 if width >= leaf.BANDS_COLUMNS else 3)
         if self._entry.lifecycle is Lifecycle.MANUAL_REVIEW:
-            yield Text("manual_review: no automatic step is left, a person is next", style=QUIET)
+            left = "it was abandoned, a person may still settle it" if operation.step == REST else "a person is next"
+            yield Text(f"manual_review: no automatic step is left, {left}", style=QUIET)
         yield Text("")
         yield self._duty()
 
     def _said(self) -> str:
         operation, outcome = self._history.operation, self._entry.outcome
         if outcome is Outcome.UNOBSERVED:
+            if operation.dispatch is not Dispatch.NOT_STARTED:
+                return "A worker has it in hand; nothing is observed yet."
             if operation.held_by:
                 return "Nothing was sent: it is held."
-            sent = operation.dispatch is not Dispatch.NOT_STARTED
-            return "A worker has it in hand; nothing is observed yet." if sent else "Nothing left."
+            return _UNSENT.get(self._entry.permission, _APPROVED.get(operation.step, "Nothing left."))
         if outcome is Outcome.SUCCEEDED and operation.exposure:
             return f"{_SAID[outcome]} Another attempt may still land."
         return _SAID[outcome]
@@ -140,9 +163,9 @@ class Sheet:
         facts = [("owner", owner), ("age", Text(duration(entry.age)))]
         if operation.unresolved:
             facts.append(("exposure", Text(figure(entry.exposed))))
-        turn = entry.lifecycle is Lifecycle.MANUAL_REVIEW
+        turn = entry.lifecycle is Lifecycle.MANUAL_REVIEW and operation.step != REST
         after = "a person" if turn else next_step(operation, self._now) or "nothing is owed"
-        facts += [("why", Text(why(operation, entry.outcome))), ("next", Text(after))]
+        facts += [("why", Text(why(operation, entry.outcome, entry.permission))), ("next", Text(after))]
         if self._refused:
             facts.append(("answered without sending", Text(f"{self._refused:,} times")))
         return leaf.Flow([Text.assemble((f"{name} ", QUIET), value) for name, value in facts], gap=3)
@@ -163,7 +186,9 @@ class Sheet:
         """What is still to come, by time."""
         operation, begun = self._history.operation, self._begun
         found: list[tuple[float, str]] = []
-        if operation.unresolved and operation.step != REVIEW:
+        if operation.step in _ENDS:
+            found.append((operation.due_at, _ENDS[operation.step]))
+        elif operation.unresolved and operation.step not in (REVIEW, REST):
             found.append((operation.due_at, f"{operation.step} due"))
         if operation.unresolved and self._negative and self._negative.earliest:
             found.append((self._negative.earliest, "earliest a negative may count"))
@@ -185,6 +210,7 @@ class Sheet:
             ("payload", self._size()),
             ("effect identity", leaf.short(operation.effect)),
         ]
+        facts += on_receipt(self._standing, self._entry.permission, now=self._now)
         if begun:
             facts += leaf.pinned(begun, at_hand=self._contract is not None)
         yield leaf.facts(facts)

@@ -10,11 +10,22 @@ from collections.abc import Iterator
 import msgspec
 
 from counterfoil.cli.hint import WHO, Hints
+from counterfoil.cli.step import Step
+from counterfoil.cli.terminal import safe
+from counterfoil.cli.unsent import for_people, not_sent
 from counterfoil.domain import absence
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import Contract, digest
-from counterfoil.domain.event import EventKind, History, assumed_delivery, attempts_of, evidence_of, first_begun
-from counterfoil.domain.retention import removal_said
+from counterfoil.domain.event import (
+    EventKind,
+    History,
+    assumed_delivery,
+    attempts_of,
+    evidence_of,
+    first_begun,
+    removal_said,
+)
+from counterfoil.domain.override import overridden_by, override_stands
 from counterfoil.domain.retry import Situation, decide_retry
 from counterfoil.domain.words import Basis, Dispatch, Outcome, Source
 from counterfoil.runtime.export import body_of
@@ -32,15 +43,6 @@ CONDITIONS = (
     (absence.TOO_EARLY, "it was made late enough"),
 )
 """What "not found" has to fulfil before it is evidence: as the calculator names its failing, and as it reads met."""
-
-
-class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing somebody might do."""
-
-    name: str
-    allowed: bool
-    because: str
-    command: str = ""
 
 
 class Negative(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +107,7 @@ def steps(
     if removed and not operation.unresolved:
         return [Step(name="send again, on any basis", allowed=False, because="; ".join(removed))]
     if not attempts or (operation.dispatch is Dispatch.NOT_STARTED and not operation.unresolved):
-        return [_call_again(history)]
+        return list(not_sent(history, to, now))
     found = [] if _happened(outcome) and not operation.unresolved else [_look(history, contract, to)]
     if operation.unresolved:
         said = "kept as an operator's finding, beside what was observed"
@@ -113,6 +115,8 @@ def steps(
         # The finding is judged by the contract the receipt pins; where that is not at hand the actions bring it.
         command = to.act(*words) if contract is None else to.read(*words)
         found.append(Step(name="resolve with evidence", allowed=True, because=said, command=command))
+        if every:
+            found += for_people(history, to)
     if contract is None:
         said = "the contract the receipt pins is not at hand here; the command judges it"
         found.append(Step(name="send again", allowed=False, because=said))
@@ -152,13 +156,6 @@ def _happened(outcome: Outcome) -> bool:
     return outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED)
 
 
-def _call_again(history: History) -> Step:
-    held = history.operation.held_by
-    if held:
-        return Step(name="call again", allowed=False, because=f"{held} of the same effect is unresolved")
-    return Step(name="call again", allowed=True, because="nothing left, so the same call may dispatch it")
-
-
 def _look(history: History, contract: Contract | None, to: Hints) -> Step:
     operation = history.operation
     command = to.act("reconcile", operation.id)
@@ -192,8 +189,16 @@ def _again(
     for basis in Basis:
         decision = decide_retry(situation, automatic=False, basis=basis)
         name, because = basis.value, "; ".join(decision.because)
-        if basis is Basis.OPERATOR_OVERRIDE and decision.allowed:
-            yield Step(name=name, allowed=False, because="no override is decided")
+        if basis is Basis.OPERATOR_OVERRIDE and decision.allowed and not override_stands(history.events):
+            yield Step(name=name, allowed=False, because=_undecided(history))
         else:
             command = to.act("attempt", history.operation.id, f"--basis {basis.value} {WHO}")
             yield Step(name=name, allowed=decision.allowed, because=because, command=command)
+
+
+def _undecided(history: History) -> str:
+    """How far an override has come; the claim itself is judged by the policy that is in force then."""
+    people = overridden_by(history.events)
+    if people:
+        return f"more people must decide it: so far {safe(', '.join(people))}"
+    return "no override is decided; counterfoil override records one"

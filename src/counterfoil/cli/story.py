@@ -8,10 +8,12 @@ from enum import StrEnum
 import msgspec
 
 from counterfoil.cli.marks import REMOVED, Mark, mark_of
+from counterfoil.domain.approval import Authority, authority_of
 from counterfoil.domain.attempt import Attempt, Fold, fold
 from counterfoil.domain.event import Event, EventKind, History, Removed, evidence_of, first_begun, removed_of, unfolded
 from counterfoil.domain.evidence import Evidence
-from counterfoil.domain.words import Dispatch, Finding, Outcome, Source
+from counterfoil.domain.lifecycle import permission_now
+from counterfoil.domain.words import Dispatch, Finding, Outcome, Permission, Source
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -77,11 +79,11 @@ def story(history: History, *, outcome: Outcome, now: float) -> Story:
         now: seconds since the epoch, by the store's clock.
     """
     operation, events = history.operation, history.events
-    ongoing = operation.unresolved > 0 or bool(operation.held_by)
+    ongoing = operation.unresolved > 0 or bool(operation.held_by or operation.step)
     end = max(now, events[-1].at) if ongoing else events[-1].at
     frames = list(_frames(events))
     start = frames[0].at
-    lanes = [Lane("permission", (_span(start, end, operation.permission),))]
+    lanes = [Lane("permission", tuple(_permissions(history, end, now)))]
     lanes += _dispatches(frames, start, end)
     lanes.append(Lane("outcome", tuple(_outcomes(frames, end, outcome))))
     removed = removed_of(events)
@@ -97,6 +99,32 @@ def _span(start: float, end: float, value: StrEnum) -> Span:
 def _unseen(lane: Lane, removed: Removed) -> Lane:
     """How it went until then is not on record any more: only when it was asked, and what it had come to."""
     return Lane(lane.name, (Span(removed.created_at, removed.updated_at, REMOVED, "removed"), *lane.spans))
+
+
+def _permissions(history: History, end: float, now: float) -> Iterator[Span]:
+    """Stretches of one permission each; what nobody answered in time reads as expired before anyone recorded it."""
+    operation, events = history.operation, history.events
+    turns = [(events[0].at, _span(events[0].at, end, operation.permission))]
+    asked = [at for at, event in enumerate(events) if event.kind in (EventKind.PROPOSED, EventKind.DECIDED)]
+    if any(events[at].kind is EventKind.PROPOSED for at in asked):
+        standing = [authority_of(events[: at + 1], ()) for at in asked]
+        said = [_standing(events[at].at, end, stood) for at, stood in zip(asked, standing, strict=True)]
+        turns = [(span.start, span) for span in said]
+        if asked[0] > 0:  # it went, or was held, before anybody was asked
+            turns.insert(0, (events[0].at, _span(events[0].at, end, Permission.AUTHORIZED)))
+    if permission_now(operation, now) is not operation.permission and turns[-1][0] <= operation.due_at <= end:
+        turns.append((operation.due_at, _span(operation.due_at, end, Permission.EXPIRED)))
+    kept = [turn for at, turn in enumerate(turns) if at == 0 or turn[1].word != turns[at - 1][1].word]
+    for (at, span), (until, _) in zip(kept, [*kept[1:], (end, kept[-1][1])], strict=True):
+        yield Span(at, until, span.mark, span.word)
+
+
+def _standing(at: float, end: float, standing: Authority) -> Span:
+    """A permission, with how many of the people it takes have given it so far."""
+    word = standing.permission.value
+    if standing.permission is Permission.PENDING and standing.approved_by and standing.proposed:
+        word = f"{word}, {len(standing.approved_by)} of {standing.proposed.required.people}"
+    return Span(at, end, mark_of(standing.permission), word)
 
 
 def _frames(events: tuple[Event, ...]) -> Iterator[_Frame]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import threading
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from counterfoil.cli import exits, parser
+from counterfoil.domain.schedule import APPROVE, CALL, REST, REVIEW
 
 if TYPE_CHECKING:
     from counterfoil.domain.operation import Operation
@@ -37,7 +39,7 @@ def run(asked: argparse.Namespace) -> int:
         if asked.once:
             sweeps.sweep()
             if not sweeps.printed and not asked.json:
-                print(_idle(ledger.store.unresolved()), flush=True)
+                print(_idle(ledger.store.pending()), flush=True)
             codes = sweeps.codes | ({exits.UNSETTLED} if ledger.store.unresolved() else set())
             return exits.most_urgent(codes)
         _announce(ledger, as_json=asked.json)
@@ -47,15 +49,19 @@ def run(asked: argparse.Namespace) -> int:
     return exits.DONE
 
 
-def _idle(unresolved: list[Operation]) -> str:
-    """What a sweep without a step leaves to others, or to later."""
-    from counterfoil.domain.schedule import REVIEW
+_IDLE = {
+    REVIEW: ("operation needs a person", "operations need a person"),
+    APPROVE: ("waits for an approval", "wait for an approval"),
+    CALL: ("waits for its caller", "wait for their callers"),
+    REST: ("is abandoned", "are abandoned"),
+}
+_LATER = ("has its next step later or in other hands", "have their next step later or in other hands")
 
-    persons = sum(operation.step == REVIEW for operation in unresolved)
-    waiting = len(unresolved) - persons
-    said = [f"{persons} {'operation needs' if persons == 1 else 'operations need'} a person"] if persons else []
-    if waiting:
-        said.append(f"{waiting} {'has its' if waiting == 1 else 'have their'} next step later or in other hands")
+
+def _idle(pending: list[Operation]) -> str:
+    """What a sweep without a step leaves to others, or to later."""
+    found = Counter(_IDLE.get(operation.step, _LATER) for operation in pending)
+    said = [f"{found[says]} {says[found[says] > 1]}" for says in (*_IDLE.values(), _LATER) if found[says]]
     return f"nothing is due; {', '.join(said) or 'nothing is unresolved'}"
 
 
@@ -91,8 +97,7 @@ class Sweeps:
 
         self.swept += 1
         try:
-            unresolved = self._ledger.store.unresolved()
-            self._before = {operation.id: operation.seq for operation in unresolved}
+            self._before = {operation.id: operation.seq for operation in self._ledger.store.pending()}
             self._said = {name: said for name, said in self._said.items() if not name or name in self._before}
             self._worker.sweep()
         except Unavailable as error:
@@ -106,7 +111,16 @@ class Sweeps:
         elif what.operation.seq != self._before.get(operation):
             self._said.pop(operation, None)
             self.printed += 1
-            receipts.show(what, json=self._as_json)
+            happened = self._happened(operation)
+            self._before[operation] = what.operation.seq
+            receipts.show(what, json=self._as_json, happened=happened)
+
+    def _happened(self, operation: str) -> list[str]:
+        """What was decided meanwhile: passed up, expired, or handed to a person, and by whom."""
+        from counterfoil.cli import sentences
+
+        seen = self._before.get(operation)
+        return [] if seen is None else sentences.since(self._ledger.history(operation).events, seen)
 
     def _failed(self, operation: str, error: Exception) -> None:
         """Say it once, not at every sweep that meets it again."""

@@ -139,7 +139,7 @@ def _asked(event: Event) -> Authority:
 def _answered(standing: Authority, event: Event, decided: Decided) -> Authority:
     if decided.decision in MOVES:
         return msgspec.structs.replace(standing, permission=MOVES[decided.decision])
-    if decided.decision != "approve" or standing.proposed is None:
+    if decided.decision != "approve" or standing.proposed is None or not _answers(standing, standing.proposed, decided):
         return standing
     people = (*standing.approved_by, decided.by)
     if len(people) < standing.proposed.required.people:
@@ -151,3 +151,8 @@ def _answered(standing: Authority, event: Event, decided: Decided) -> Authority:
         approval=event.seq,
         ends_at=event.at + standing.proposed.required.seconds,
     )
+
+
+def _answers(standing: Authority, proposed: Proposed, decided: Decided) -> bool:
+    """Whether an approval is one of the question that stands: taken from elsewhere, or repeated, it allows nothing."""
+    return standing.permission is Permission.PENDING and decided.facts.get("binding") == binding(proposed)

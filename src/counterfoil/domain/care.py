@@ -12,7 +12,7 @@ from counterfoil.domain.contract import Contract
 from counterfoil.domain.decision import NOT_OPEN, Decider, Judged, Verb, decided
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import Event, EventKind, History
-from counterfoil.domain.schedule import APPROVE, DISPATCH, LOOK, RECOVER, REPLAY, REST, REVIEW
+from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH, LOOK, RECOVER, REPLAY, REST, REVIEW
 
 LOOKS_GRANTED_MAX = 20
 """Reads one `investigate` may add to a budget."""
@@ -42,7 +42,7 @@ def wait_until(who: Decider, until: float) -> Rule:
             return Declined(because=refused)
         return msgspec.structs.replace(operation, due_at=until), {"until": until}
 
-    return decided(who, Verb.WAIT, judge)
+    return decided(who, Verb.WAIT, judge, said={"until": until})
 
 
 def investigate(who: Decider, *, channel: str, whom: str, looks: int, contract: Contract | None) -> Rule:
@@ -57,21 +57,21 @@ def investigate(who: Decider, *, channel: str, whom: str, looks: int, contract: 
     """
     if not 0 <= looks <= LOOKS_GRANTED_MAX:
         raise BadValue("looks", looks, wanted=f"0 to {LOOKS_GRANTED_MAX}")
+    facts: dict[str, Any] = {"channel": channel, "whom": whom} | ({"looks": looks} if looks else {})
 
     def judge(history: History, now: float) -> Judged | Declined:
         operation = history.operation
         if not operation.unresolved:
             return Declined(because=(NOT_OPEN,))
-        facts: dict[str, Any] = {"channel": channel, "whom": whom}
         if not looks:
             return operation, facts
         if contract is None or contract.reconcile != "allowed" or not contract.looks:
             return Declined(because=("its contract knows no look",))
         again = operation.step in (REVIEW, REPLAY)
         after = msgspec.structs.replace(operation, step=LOOK, due_at=now) if again else operation
-        return after, facts | {"looks": looks}
+        return after, facts
 
-    return decided(who, Verb.INVESTIGATE, judge)
+    return decided(who, Verb.INVESTIGATE, judge, said=facts)
 
 
 def looks_granted(events: tuple[Event, ...]) -> int:
@@ -90,7 +90,7 @@ def assign(who: Decider, owner: str) -> Rule:
             return Declined(because=(f"{owner} owns it already",))
         return msgspec.structs.replace(operation, owner=owner), {"from": operation.owner, "to": owner}
 
-    return decided(who, Verb.ASSIGN, judge)
+    return decided(who, Verb.ASSIGN, judge, said={"to": owner})
 
 
 def escalate(who: Decider, *, to: str) -> Rule:
@@ -99,7 +99,7 @@ def escalate(who: Decider, *, to: str) -> Rule:
     def judge(history: History, now: float) -> Judged | Declined:
         del now
         operation = history.operation
-        waits = operation.unresolved or operation.step in (APPROVE, DISPATCH)
+        waits = operation.unresolved or operation.step in (APPROVE, CALL, DISPATCH)
         return (operation, {"to": to}) if waits else Declined(because=(NOT_OPEN,))
 
-    return decided(who, Verb.ESCALATE, judge)
+    return decided(who, Verb.ESCALATE, judge, said={"to": to})

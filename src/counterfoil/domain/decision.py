@@ -44,6 +44,10 @@ class Verb(StrEnum):
     CHANGE_POLICY = "change_policy"
 
 
+HOUSE_DECIDES = frozenset({Verb.EXPIRE, Verb.ESCALATE})
+"""What a rule on record does without a person."""
+
+
 class Decider(msgspec.Struct, frozen=True, kw_only=True):
     """Who decides, why, how they were authenticated, and the last event of what they saw."""
 
@@ -58,12 +62,19 @@ Judge = Callable[[History, float], Judged | Declined]
 """What a decision would make of an operation, and the facts that go on record; or why it is not taken."""
 
 
-def decided(who: Decider, verb: Verb, judge: Judge) -> Rule:
-    """One decision as one event, refused where anything was written since it was made; twice is once."""
-    _check(who)
+def decided(who: Decider, verb: Verb, judge: Judge, *, said: dict[str, Any] | None = None) -> Rule:
+    """One decision as one event, refused where anything was written since it was made; twice is once.
+
+    Args:
+        who: decides.
+        verb: what kind of decision it is.
+        judge: what it would make of the operation.
+        said: what else they said, by the names of its facts: the same words about another thing are another decision.
+    """
+    _check(who, verb)
 
     def rule(history: History, now: float) -> Amendment | Declined:
-        if _stands(history.events, who, verb):
+        if _stands(history.events, who, verb, said or {}):
             return Declined(because=(ALREADY,))
         last = history.operation.seq
         if who.seen != last:
@@ -72,10 +83,10 @@ def decided(who: Decider, verb: Verb, judge: Judge) -> Rule:
         if isinstance(found, Declined):
             return found
         operation, facts = found
-        said = Decided(
+        record = Decided(
             decision=verb.value, by=who.by, reason=who.reason, how=who.how, seen_seq=who.seen, facts=facts
         )  # fmt: skip
-        return Amendment(operation=operation, events=(event_of(said),))
+        return Amendment(operation=operation, events=(event_of(record),))
 
     return rule
 
@@ -85,18 +96,21 @@ def changed_since(seen: int, last: int) -> str:
     return f"it changed since it was seen: event {seen} was its last, now it is {last}"
 
 
-def _stands(events: tuple[Event, ...], who: Decider, verb: Verb) -> bool:
+def _stands(events: tuple[Event, ...], who: Decider, verb: Verb, said: dict[str, Any]) -> bool:
     later = (decided_of(e) for e in events if e.seq > who.seen and e.kind is EventKind.DECIDED)
-    return any(d.decision == verb.value and d.by == who.by and d.seen_seq == who.seen for d in later)
+    theirs = (d for d in later if d.decision == verb.value and d.by == who.by and d.seen_seq == who.seen)
+    return any(said.items() <= d.facts.items() for d in theirs)
 
 
-def _check(who: Decider) -> None:
+def _check(who: Decider, verb: Verb) -> None:
     if not who.by:
         raise BadValue("by", who.by, wanted="a decision has a name to it")
     if who.by != HOUSE and not who.reason:
         raise BadValue("reason", who.reason, wanted="a decision says why")
     if who.by.startswith(AGENT):
         raise BadValue("by", who.by, wanted="a person or a service: an agent decides nothing")
+    if named(who.by) == HOUSE and verb not in HOUSE_DECIDES:
+        raise BadValue("by", who.by, wanted="a person or a service: the house decides nothing of this kind")
 
 
 def event_of(said: Decided) -> NewEvent:

@@ -51,6 +51,8 @@ class Mandate:
             yield "it asks in another name than the one that asked"
         if asked.required.people < 1 or asked.required.uses < 1:
             yield "it asks nobody"
+        if self.permission in (Permission.DENIED, Permission.REVOKED):
+            yield "it asks again what had been answered for good"
         self.asked, self.permission = asked, Permission.PENDING
         self._yes, self.approval, self._ends_at = [], 0, event.at + asked.required.seconds
 
@@ -85,7 +87,7 @@ class Mandate:
                 yield "it takes back what was not given, or was done"
             self._end(Permission.REVOKED, unresolved=unresolved)
         else:
-            if self.asked is None or not over:
+            if self.asked is None or not over or self.permission not in (Permission.PENDING, Permission.AUTHORIZED):
                 yield "it had not come to its end"
             self.permission = Permission.EXPIRED
 

@@ -58,6 +58,14 @@ def overridden_by(events: tuple[Event, ...]) -> tuple[str, ...]:
     return _deciders(events, Verb.OVERRIDE)
 
 
+def override_stands(events: tuple[Event, ...]) -> bool:
+    """Whether as many people have overridden it as it took when the last of them did; the claim judges it again."""
+    people = overridden_by(events)
+    said = [decided_of(e) for e in events if e.kind is EventKind.DECIDED]
+    asked = [int(d.facts.get("of", 1)) for d in said if d.decision == Verb.OVERRIDE.value]
+    return bool(people) and len(people) >= asked[-1]
+
+
 def _deciders(events: tuple[Event, ...], verb: Verb) -> tuple[str, ...]:
     people: tuple[str, ...] = ()
     for event in events:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
+import msgspec
+
 from counterfoil.domain.event import EventKind, History
+from counterfoil.domain.record import RECORDS, digest_of
 
 SALT_BYTES = 16
 """The salt stands in the body: once that is erased the digest left behind cannot be guessed at."""
@@ -39,3 +42,12 @@ def frozen_payload(history: History) -> bytes | None:
     """The payload as first proposed: what was approved is what is sent. None once it was erased."""
     body = frozen_body(history)
     return None if body is None else content(body)
+
+
+def is_intact(history: History) -> bool:
+    """Whether the frozen payload is the one whose digest is on record; one that was erased is not another one."""
+    for event in history.events:
+        if event.kind in (EventKind.BEGUN, EventKind.HELD, EventKind.PROPOSED) and event.body is not None:
+            record = msgspec.json.decode(event.record, type=RECORDS[event.kind])
+            return salted_digest(event.body) == digest_of(event, record)
+    return True

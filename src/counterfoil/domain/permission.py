@@ -10,13 +10,14 @@ from counterfoil.domain.consent import expiry
 from counterfoil.domain.decision import authority
 from counterfoil.domain.event import EventKind, History, encode
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.override import overridden_by
+from counterfoil.domain.override import overridden_by, override_stands
 from counterfoil.domain.retry import RetryDecision
 from counterfoil.domain.schedule import APPROVE
 from counterfoil.domain.terms import NO_POLICY, Terms
 from counterfoil.domain.words import AttemptClass, Basis, Permission
 
 NOT_DECIDED = "no override is on record for what stands there now"
+MORE_TOLD = "the last who decided it was told that it takes more people"
 
 
 class Sought(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,12 +84,14 @@ def _not(permission: Permission) -> Declined:
 
 
 def _overridden(history: History, terms: Terms) -> Permitted | Declined:
-    """An override is its own permission: as many people decided it as the policy in force asks for."""
+    """An override is its own permission: as many people decided it as were asked, then and by the policy in force."""
     people = overridden_by(history.events)
     if not people:
         return Declined(because=(NOT_DECIDED,))
     if len(people) < terms.override_people:
         return Declined(because=(f"{len(people)} of {terms.override_people} people have decided it",))
+    if not override_stands(history.events):
+        return Declined(because=(MORE_TOLD,))
     return Permitted()
 
 

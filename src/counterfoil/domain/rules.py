@@ -19,13 +19,13 @@ from counterfoil.domain.event import (
     encode,
     first_begun,
     is_recorded,
+    removal_said,
 )
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import released_beside
-from counterfoil.domain.payload import content, salted_digest
+from counterfoil.domain.payload import content, is_intact, salted_digest
 from counterfoil.domain.permission import Permitted, Sought, is_final, permit
-from counterfoil.domain.retention import removal_said
 from counterfoil.domain.retry import RetryDecision, Situation, decide_retry
 from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REST, REVIEW, Next, next_step
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Source
@@ -36,6 +36,7 @@ RECORDED = "this evidence is recorded already"
 NOT_DUE = "the next look is not due yet"
 CONTRACT_CHANGED = "its contract changed since the receipt was written, and no person has looked at that"
 CODE_CHANGED = "the action's own code changed since the receipt was written, and no person has looked at that"
+PAYLOAD_CHANGED = "its payload is not the one whose digest is on record: `counterfoil verify` says more"
 NOTHING_SOUGHT = Sought()
 """No policy was ever adopted."""
 
@@ -73,8 +74,9 @@ def advance(  # noqa: PLR0913 - everything that moves an operation
     folded = fold(moved, after, follows=contract.follows)
     step = next_step(contract, moved, folded, after, looks=operation.looks - granted, jitter=jitter)
     if operation.disposition is Disposition.ABANDONED and folded.unresolved:
-        # Nothing automatic is done about it any more; news brings it back to people.
-        step = Next(REST if evidence.finding is Finding.UNKNOWN else REVIEW)
+        # Nothing automatic is done about it any more; news brings it back to people, and silence leaves it with them.
+        silent = evidence.finding is Finding.UNKNOWN and after is discrepancy
+        step = Next(REST if silent and operation.step == REST else REVIEW)
     return Moved(operation=_project(operation, folded, after, evidence, step), next=step)
 
 
@@ -288,6 +290,7 @@ def _against_claim(history: History, begun: Begun, sought: Sought, basis: Basis 
         "the outcome is settled": operation.outcome is Outcome.SUCCEEDED,
         CONTRACT_CHANGED: first is not None and first.contract != begun.contract,
         CODE_CHANGED: first is not None and first.code != begun.code,
+        PAYLOAD_CHANGED: not is_intact(history),
     }
     return removal_said(history.events) or tuple(reason for reason, fails in failed.items() if fails)
 

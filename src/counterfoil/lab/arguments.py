@@ -45,6 +45,7 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
     for name, line, options in (
         ("demo", "one agent, three accidents, with receipts and without", ()),
         ("kill-loop", "`counterfoil run`, killed and started again until done", _KILL_LOOP),
+        ("approvals", "nothing goes without its authority: changed, expired, revoked, used up", ()),
         ("bench", "what a receipt costs on this machine", _BENCH),
     ):
         command = commands.add_parser(

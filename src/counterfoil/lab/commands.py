@@ -57,16 +57,15 @@ def _serve(name: str, *rest: str) -> int:
 
 
 def _carry_out(asked: argparse.Namespace) -> int:
-    checked(asked.sabotage)
-    return {"demo": _demo, "kill-loop": _kill_loop, "bench": _bench}[asked.command](asked)
+    checked(asked.sabotage, asked.command)
+    run = {"demo": _demo, "kill-loop": _kill_loop, "approvals": _approvals, "bench": _bench}[asked.command]
+    return run(asked)
 
 
 def _bench(asked: argparse.Namespace) -> int:
     from counterfoil.lab.bench import command
     from counterfoil.lab.run_folder import run_folder, write_result
 
-    if asked.sabotage:
-        raise RunFailed(f"--sabotage {asked.sabotage}: a benchmark meets no silence, so it could not notice")
     with run_folder(asked.keep) as top:
         keep = top if asked.keep else None
         result = command.run(rounds=asked.rounds, keep=keep, progress=_announce)
@@ -122,6 +121,24 @@ def _kill_loop(asked: argparse.Namespace) -> int:
     if not asked.json:
         from counterfoil.cli.terminal import console
         from counterfoil.lab.kill_page import show
+
+        show(result, console())
+    return _ended(result, as_json=asked.json)
+
+
+def _approvals(asked: argparse.Namespace) -> int:
+    from counterfoil.lab import approvals
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_result
+
+    with run_folder(asked.keep) as top:
+        with progress(len(approvals.CASES)) as step:
+            result = approvals.run(top, asked.sabotage, step)
+        if asked.keep:
+            write_result(top, result)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+        from counterfoil.lab.approvals_page import show
 
         show(result, console())
     return _ended(result, as_json=asked.json)

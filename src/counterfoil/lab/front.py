@@ -120,9 +120,8 @@ class Front:
     def _record(self, act: str, incoming: Incoming) -> None:
         entry = {"method": incoming.method, "path": incoming.target, "key": incoming.key}
         digest = hashlib.sha256(incoming.body).hexdigest()
-        self._truth.received(
-            act, {**entry, "reference": incoming.reference, "payload_sha256": digest, "whole": incoming.whole}
-        )
+        said = {"reference": incoming.reference, "payload_sha256": digest, "bytes": len(incoming.body)}
+        self._truth.received(act, {**entry, **said, "whole": incoming.whole})
 
     def _request(self, incoming: Incoming) -> Request:
         account = self._account(incoming)

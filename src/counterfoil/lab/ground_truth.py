@@ -114,7 +114,7 @@ class GroundTruth:
 
         Args:
             act: `send` or `look`.
-            entry: method, path, key, reference, payload_sha256 and whether the request was whole.
+            entry: method, path, key, reference, payload_sha256, bytes of the body and whether the request was whole.
         """
         self._wire.append({"at": time.time(), "act": act, **entry})
         with self._lock:

@@ -32,14 +32,21 @@ from counterfoil.domain.errors import (
     KeyConflict,
     NotPermitted,
 )
-from counterfoil.domain.event import EventKind, History, assumed_delivery, attempts_of, begun_of, first_begun
+from counterfoil.domain.event import (
+    EventKind,
+    History,
+    assumed_delivery,
+    attempts_of,
+    begun_of,
+    first_begun,
+    removal_said,
+)
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.judge import judge
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import SALT_BYTES, frozen_payload, seal
 from counterfoil.domain.permission import Sought, needs_people
 from counterfoil.domain.result import declared, kept_result, result_gone
-from counterfoil.domain.retention import removal_said
 from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Permission, Source, Standing
 from counterfoil.plans import observing
 from counterfoil.plans.claims import ClaimForm, begun_for, first_claim, first_proposal, proposal_again
@@ -47,6 +54,7 @@ from counterfoil.plans.effects import Ended, Find, Flight, Form, Plan, Redraw, R
 from counterfoil.ports.provider import SendOrder
 
 _ERASED = "its payload was erased"
+_ELSEWHERE = "its action is declared for another tenant or account now"
 _LOST = ("its result has no canonical form of at most 64 KiB, so nobody gets it, now or later",)
 
 DRAWS_MAX = 8
@@ -227,6 +235,9 @@ def further(
     ended = stands(history)
     if frozen_payload(history) is None:  # there is nothing to check, and nothing to send
         return ended if ended.removed else stands(history, because=(_ERASED,))
+    intent = order.intent
+    if (order.action.tenant, order.action.account) != (intent.tenant, intent.account):
+        return stands(history, because=(_ELSEWHERE,))  # nobody was asked, and nothing was recorded, about that one
     if order.action.checked:
         refusal = yield Validate(order)
         if refusal is not None:

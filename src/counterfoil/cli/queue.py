@@ -1,0 +1,158 @@
+"""`counterfoil queue`: everything that waits for somebody, by exposure x age: why, what is next, whose it is.
+
+Every sentence is built from columns, decisions and the policy, never from prose by a provider or an agent.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import msgspec
+
+from counterfoil.cli import exits, parser
+from counterfoil.cli.list import next_step as next_of_unresolved
+from counterfoil.cli.list import why as why_unresolved
+from counterfoil.domain.lifecycle import lifecycle, permission_now
+from counterfoil.domain.schedule import APPROVE, CALL
+from counterfoil.runtime.queue import Asks, Fill, Queue, Waiting, arranged, read
+
+LIMIT_MAX = 1_000_000
+
+
+def add(verb: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.store_option(verb)
+    parser.actions_option(verb)
+    verb.add_argument("--owner", metavar="NAME", help="only what NAME owns, and what nobody does; the rest is counted")
+    verb.add_argument("--abandoned", action="store_true", help="with what was abandoned and is still unresolved")
+    verb.add_argument(
+        "--limit", metavar="N", type=parser.count(1, LIMIT_MAX),
+        help="how many at most; the rest is counted (default: all)",
+    )  # fmt: skip
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Do it and return the exit code."""
+    from counterfoil.cli.opening import for_reading
+
+    with for_reading(asked) as ledger:
+        waiting, fills = read(ledger)
+        adopted = ledger.governance.number
+        now, path = ledger.store.now(), ledger.store.path
+    found = arranged(waiting, Asks(owner=asked.owner, abandoned=asked.abandoned, limit=asked.limit))
+    if asked.json:
+        from counterfoil.cli.terminal import print_json
+
+        print_json(as_json(found, fills, policy=adopted))
+        return exits.DONE
+    from counterfoil.cli import queue_page
+    from counterfoil.cli.hint import hints
+    from counterfoil.cli.marks import Legible
+    from counterfoil.cli.terminal import console
+
+    out = console()
+    page = queue_page.page(found, fills, hints(asked, path), width=out.width, now=now, adopted=bool(adopted))
+    out.print(Legible(page))
+    return exits.DONE
+
+
+# -- why, and what is next ---------------------------------------------------------------------------------------------
+
+
+def why(entry: Waiting) -> str:
+    """Say why an operation waits, in one sentence."""
+    from counterfoil.cli.marks import figure
+
+    operation, asked = entry.operation, entry.asked
+    if entry.unreadable:
+        return "its record cannot be read"
+    if operation.unresolved:
+        return why_unresolved(operation, entry.outcome)
+    if operation.step == APPROVE and asked is not None:
+        said = f"{len(asked.approved_by)} of {asked.people} approvals of {figure(operation.value)}"
+        return said + (", and time is over" if _over(entry) else "")
+    said = "approved, proven not to have left" if operation.step == CALL else "approved, not sent"
+    return said + (", and time is over" if _over(entry) else "")
+
+
+def next_step(entry: Waiting) -> str:
+    """Say which step is permitted next, and until when."""
+    operation = entry.operation
+    if entry.unreadable:
+        return "verify the file"
+    if operation.unresolved:
+        return next_of_unresolved(operation, entry.now)
+    if _over(entry):
+        return "the same call asks anew"
+    who = "the worker sends it, or revoke"
+    if operation.step == APPROVE:
+        who = "approve or deny"
+    elif operation.step == CALL:
+        who = "the same call sends it, or revoke"
+    return who + _until(entry)
+
+
+def _over(entry: Waiting) -> bool:
+    return entry.asked is not None and entry.now > entry.asked.ends_at
+
+
+def _until(entry: Waiting) -> str:
+    from counterfoil.cli.marks import duration
+
+    return f", ends in {duration(entry.asked.ends_at - entry.now)}" if entry.asked is not None else ""
+
+
+# -- json --------------------------------------------------------------------------------------------------------------
+
+
+def as_json(found: Queue, fills: list[Fill], *, policy: int) -> dict[str, Any]:
+    """The whole answer: what is shown, and the exact count of everything else."""
+    abandoned, oldest = found.abandoned
+    return {
+        "queue": [_entry(entry) for entry in found.shown],
+        "counts": {
+            "every": len(found.every),
+            "shown": len(found.shown),
+            "cut_by_limit": found.cut,
+            "of_other_owners": found.others,
+            "abandoned_not_shown": found.resting,
+            "waiting": found.waiting,
+            "unowned": found.unowned,
+            "overdue_for_escalation": found.overdue,
+            "abandoned_unresolved": abandoned,
+            "abandoned_oldest_seconds": round(oldest, 3),
+        },
+        "exposed_value": found.exposed,
+        "policy": policy or None,
+        "breakers": [{**msgspec.to_builtins(fill), "open": fill.open} for fill in fills],
+    }
+
+
+def _entry(entry: Waiting) -> dict[str, Any]:
+    operation, asked = entry.operation, entry.asked
+    return {
+        "id": operation.id,
+        "action": operation.action,
+        "key": operation.key,
+        "account": operation.account,
+        "seq": operation.seq,
+        "lifecycle": lifecycle(operation, entry.outcome).value,
+        "permission": permission_now(operation, entry.now).value,
+        "outcome": entry.outcome.value,
+        "unresolved": bool(operation.unresolved),
+        "step": operation.step,
+        "value": operation.value,
+        "exposed_value": entry.exposed,
+        "age_seconds": round(entry.age, 3),
+        "why": why(entry),
+        "next": next_step(entry),
+        "owner": operation.owner or None,
+        "business_owner": entry.business_owner or None,
+        "asked": None if asked is None else msgspec.to_builtins(asked),
+        "escalates_at": entry.escalates_at,
+        "escalates_to": entry.escalates_to or None,
+        "escalated": entry.escalated,
+        "overdue": entry.overdue,
+        "abandoned": entry.abandoned,
+    }

@@ -1,0 +1,198 @@
+"""One receipts file that is real, a clock that only the test moves, and a provider that does what it is told."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from tests.property.decisions_model import InForce, Model, Sent, Taken, Variant, rows_of
+
+from counterfoil import contracts
+from counterfoil.domain.answer import Replied, Silent
+from counterfoil.domain.command import Adopted
+from counterfoil.domain.decision import Decider
+from counterfoil.domain.errors import CounterfoilError, InvariantBroken
+from counterfoil.domain.policy import Otherwise, Override, Policy, Retention, Rule, When, digest
+from counterfoil.domain.terms import Breaker, OneShot, Required
+from counterfoil.domain.words import AttemptClass
+from counterfoil.plans.late import late
+from counterfoil.runtime.declared import action_of, declared
+from counterfoil.runtime.drive import drive
+from counterfoil.runtime.guarded import GuardedHttp
+from counterfoil.runtime.ledger import Ledger
+from counterfoil.runtime.policies import adopt
+from counterfoil.runtime.registered import Registered
+from counterfoil.runtime.worker import Worker
+from counterfoil.store.sqlite import SqliteStore
+
+NOON = 1_800_000_000.0
+ACTOR = "agent:desk"
+ACCOUNT = "acct_lab"
+KEPT_SECONDS = 900.0
+"""How long what is resolved is kept; the clock moves in hundreds of seconds."""
+ORDINARY = Retention(sensitivity="ordinary", bodies_seconds=KEPT_SECONDS, receipts_seconds=2 * KEPT_SECONDS)
+SAID = {"answered": 201, "rejected": 422}
+"""What a fate is answered with; every other is silence."""
+
+
+def policy_of(variant: Variant) -> Policy:
+    """The policy a variant of the model stands for."""
+    asks = None
+    if variant.people:
+        asks = Required(
+            people=variant.people, approvers=tuple(sorted(variant.approvers)), seconds=variant.seconds,
+            attempts=tuple(AttemptClass(c) for c in sorted(variant.classes)), uses=variant.uses,
+        )  # fmt: skip
+    rule = Rule(
+        name="all", when=When(), approval=asks, refuse="not this week" if variant.refuses else "",
+        one_shot=OneShot(variant.one_shot),
+    )  # fmt: skip
+    return Policy(
+        name=variant.name, rules=(rule,), otherwise=Otherwise.ALLOW, retention=(ORDINARY,),
+        override=Override(people=variant.override_people),
+        breakers=(Breaker(name="unknown", unknown_exposure_max=3.0),) if variant.uses > 1 else (),
+    )  # fmt: skip
+
+
+class World:
+    """What the machine acts on; every send that arrives is judged by the model as it arrives."""
+
+    def __init__(self, contract: str) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="decisions-")
+        self.contract, self.now, self.doing, self.fate = contract, NOON, "", "answered"
+        self.model = Model(ACTOR)
+        self.policy = InForce(Variant("none"), "")
+        self.objections: list[str] = []
+        self.effects: dict[str, int] = {}
+        self.ledger = self._opened()
+
+    def _opened(self) -> Ledger:
+        store = SqliteStore(Path(self._folder.name) / "receipts.db", clock=lambda: self.now)
+        ledger = Ledger(store, actor=ACTOR)
+        said = declared({"account": ACCOUNT, "owner": "payments", "authoriser": "lea"}, "pay")
+        action = action_of(said, "pay", contract=contracts.load(self.contract), tenant="default")
+        registered = Registered(action, self, key=lambda key, **_: key)
+        ledger.register(registered)
+        self.guarded = GuardedHttp(ledger, registered)
+        return ledger
+
+    def reopen(self) -> None:
+        """End the process and start another."""
+        self.ledger.close()
+        self.ledger = self._opened()
+
+    def end(self) -> None:
+        """Close the file and leave nothing."""
+        self.ledger.close()
+        self._folder.cleanup()
+
+    # -- the provider --------------------------------------------------------------------------------------------------
+
+    def check(self, order) -> None:
+        """Anything can be sent."""
+
+    def form(self, order) -> bytes:
+        return order.payload
+
+    def send(self, order, flight):
+        operation, stayed = order.provider_key, self.fate == "not_sent"
+        rows = rows_of(self.ledger.store, operation)
+        objection = self.model.objection(operation, rows, self.policy, rows[-1].at, self.doing)
+        if not objection:
+            objection = self.beside(operation, rows)
+        if objection:
+            self.objections.append(f"{operation} was sent by {self.doing}: {objection}")
+        self.model.sends.append(Sent(operation, rows[-1].seq, stayed, self.doing == "override"))
+        if stayed:
+            return Silent(may_have_left=False, reason="connect_failed")
+        flight.may_have_left = True
+        if self.fate in ("answered", "reply_lost"):
+            self.effects[operation] = self.effects.get(operation, 0) + 1
+        return self.answer(self.fate)
+
+    def beside(self, operation: str, rows) -> str:
+        """Why this must not go beside another of its effect; empty where nothing holds it."""
+        others = self.ledger.store.query(
+            "SELECT count(*) FROM operation WHERE unresolved > 0 AND id <> ? AND effect = "
+            "(SELECT effect FROM operation WHERE id = ?)", (operation, operation),
+        )  # fmt: skip
+        left = any(s.operation == operation and not s.stayed for s in self.model.sends)
+        if not others[0][0] or left:
+            return ""
+        begun = max((r.seq for r in rows[:-1] if r.kind == "begun"), default=0)
+        mine = {t.by for t in self.model.taken if t.operation == operation and t.verb == "release" and t.seq > begun}
+        return "" if mine else "another of its effect is unresolved, and nobody released it"
+
+    def answer(self, fate: str):
+        """What comes back of one fate."""
+        if fate not in SAID:
+            return Silent(may_have_left=True, reason="read_timeout")
+        body = {"id": "ef_1", "state": "done"} if fate == "answered" else {"error": "refused"}
+        return Replied(status=SAID[fate], body=json.dumps(body).encode())
+
+    def look(self, order):
+        """Show what there is."""
+        names = order.names
+        field = "key" if self.contract == "lab.key" else "reference"
+        shown = [n for n in (names.provider_key,) if n in self.effects]
+        items = [
+            {"id": f"ef_{name}", field: name, "account": order.account, "state": "done",
+             "payload": json.loads(order.payload)}
+            for name in shown
+        ]  # fmt: skip
+        items.append({"id": "ef_0", field: "control", "account": order.account, "state": "done", "payload": {}})
+        return (Replied(status=200, body=json.dumps({"complete": True, "items": items}).encode()),)
+
+    # -- acting --------------------------------------------------------------------------------------------------------
+
+    def act(self, doing: str, act, *, fate: str = "answered") -> str:
+        """Do one thing; why it was refused, or nothing."""
+        self.doing, self.fate = doing, fate
+        try:
+            act()
+        except InvariantBroken:
+            raise
+        except CounterfoilError as refused:
+            return f"{type(refused).__name__}: {refused}"
+        finally:
+            self.doing = ""
+        return ""
+
+    def decide(self, verb: str, operation: str, by: str, **said) -> str:
+        """Take one decision, and tell the model where it went through."""
+        taking = getattr(self.ledger.decisions, verb)
+        refused = self.act(verb, lambda: taking(operation, by=by, reason="as I see it", **said))
+        if not refused:
+            last = rows_of(self.ledger.store, operation)[-1]
+            self.model.taken.append(Taken(verb, operation, by, last.seq, last.at))
+        return refused
+
+    def adopt(self, variant: Variant) -> None:
+        """Put a policy in force."""
+        store, made = self.ledger.store, policy_of(variant)
+        seen = self.ledger.governance.refresh()
+        who = Decider(by="user:lea", reason="decided", how="terminal", seen=seen)
+        assert isinstance(adopt(store, made, who, replaces=self.policy.digest), Adopted)
+        self.ledger.governance.refresh()
+        self.policy = InForce(variant, digest(made))
+
+    def sweep(self, fate: str) -> None:
+        """Let the worker take what is due; an error of its own is one of ours."""
+        worker = Worker(self.ledger, report=self._reported)
+        self.act("work", worker.sweep, fate=fate)
+
+    def _reported(self, operation: str, what: object) -> None:
+        if isinstance(what, Exception) and not isinstance(what, CounterfoilError):
+            self.objections.append(f"{operation}: the worker met {what!r}")
+
+    def late(self, operation: str, attempt: int, fate: str) -> None:
+        """An answer that nobody waited for any more."""
+        ledger = self.ledger
+        action = ledger.registered_for(operation).action
+        draw = ledger._drawer.draw()
+        drive(late(operation, action, attempt, self.answer(fate), draw), ledger._executor)
+
+    def operations(self) -> list:
+        """Every operation there is, oldest first."""
+        return list(reversed(self.ledger.store.operations(limit=99)))

@@ -1,0 +1,173 @@
+"""`counterfoil queue`: everything that waits for somebody, in order, and the exact count of what is not shown."""
+
+from __future__ import annotations
+
+import pytest
+from tests.surface.books import Book
+from tests.surface.governed import Governed
+
+pytestmark = pytest.mark.slow  # each test starts at least one interpreter
+
+IN_ORDER = ["old", "young", "note-7", "may-go", "asked"]
+"""By exposure x age: 300 for 30 h, 400 for half an hour, 1 for 9 h; nothing is exposed in the others."""
+
+
+@pytest.fixture
+def book(tmp_path):
+    """One of everything that waits, under a policy; one of them is nobody's."""
+    made = Governed(tmp_path).whole()
+    made.sqlite(("UPDATE operation SET owner = '' WHERE id = ?", (made.ids["note-7"],)))
+    return made
+
+
+def queued(commands, *words):
+    """The whole answer, and the keys in their order."""
+    said = commands("queue", "--json", *words)
+    assert said.code == 0
+    return said.json, [entry["key"] for entry in said.json["queue"]]
+
+
+def test_everything_that_waits_stands_in_order(commands, book):
+    """Unknown outcomes, open questions and unused approvals; what is settled does not stand there."""
+    told, keys = queued(commands)
+    assert keys == IN_ORDER
+    by_key = {entry["key"]: entry for entry in told["queue"]}
+    assert {key: (entry["why"], entry["next"].partition(", ends")[0]) for key, entry in by_key.items()} == {
+        "old": ("the contract names no look", "resolve with evidence"),
+        "young": ("the contract names no look", "resolve with evidence"),
+        "note-7": ("the contract names no look", "resolve with evidence"),
+        "may-go": ("approved, not sent", "the worker sends it, or revoke"),
+        "asked": ("1 of 2 approvals of 5,000", "approve or deny"),
+    }
+    old = by_key["old"]
+    assert (old["exposed_value"], old["owner"], old["business_owner"]) == (300.0, "payments", "finance")
+    assert (old["escalates_to"], old["overdue"], by_key["young"]["overdue"]) == ("lead", True, False)
+    assert by_key["note-7"]["owner"] is None
+    assert by_key["note-7"]["escalates_to"] == "nobody named"
+    assert by_key["asked"]["asked"]["approved_by"] == ["mara"]
+    assert 30 * 3600 <= old["age_seconds"] < 31 * 3600
+
+
+def test_what_is_abandoned_is_counted_with_its_age(commands, book):
+    """It leaves the working queue, never the count; `--abandoned` lists it in its place."""
+    told, keys = queued(commands)
+    counts = told["counts"]
+    assert "left" not in keys
+    assert (counts["abandoned_unresolved"], counts["abandoned_not_shown"]) == (1, 1)
+    assert 100 * 3600 <= counts["abandoned_oldest_seconds"] < 101 * 3600
+    assert told["exposed_value"] == 751.0
+    told, keys = queued(commands, "--abandoned")
+    assert keys == ["old", "left", *IN_ORDER[1:]]
+    (left,) = [entry for entry in told["queue"] if entry["key"] == "left"]
+    assert (left["why"], left["next"]) == ("abandoned; what became of it is unknown", "resolve with evidence")
+    assert (left["abandoned"], left["escalates_at"]) == (True, None)
+    assert (told["counts"]["abandoned_unresolved"], told["counts"]["abandoned_not_shown"]) == (1, 0)
+
+
+def test_no_owner_hides_what_nobody_owns(commands, book):
+    """Somebody's own queue has whatever is nobody's too, and counts what is other people's."""
+    told, keys = queued(commands, "--owner", "mara")
+    assert keys == ["note-7"]
+    assert (told["counts"]["of_other_owners"], told["counts"]["unowned"]) == (4, 1)
+    told, keys = queued(commands, "--owner", "payments")
+    assert keys == IN_ORDER
+    assert told["counts"]["of_other_owners"] == 0
+    said = commands("queue", "--owner", "mara").out
+    assert "and 4 of other owners" in said
+    assert "1 owned by nobody" in said
+
+
+def test_a_limit_says_how_many_it_cuts(commands, book):
+    """The most exposed for the longest stay; no count below changes."""
+    told, keys = queued(commands, "--limit", "2")
+    assert keys == IN_ORDER[:2]
+    whole, _ = queued(commands)
+    assert (told["counts"]["cut_by_limit"], whole["counts"]["cut_by_limit"]) == (3, 0)
+    same = ("every", "waiting", "unowned", "overdue_for_escalation", "abandoned_unresolved")
+    assert [told["counts"][name] for name in same] == [whole["counts"][name] for name in same] == [6, 5, 1, 4, 1]
+    said = commands("queue", "--limit", "2").out
+    assert "and 3 more; --limit 5 shows all" in said
+    assert "more" not in commands("queue").out
+
+
+def test_each_breaker_says_how_full_it_is(commands, book):
+    """What the store would refuse by is what is shown: 750 of 600 is open."""
+    told, _ = queued(commands)
+    assert told["breakers"] == [
+        {"breaker": "refunds", "exposure": 750.0, "limit": 600.0, "open": True},
+        {"breaker": "mails", "exposure": 1.0, "limit": 1e6, "open": False},
+    ]
+    said = commands("queue").out
+    assert "⊘ breaker refunds: 750 of 600 unknown; nothing new is dispatched" in said
+    assert "→ breaker mails: 1 of 1,000,000 unknown" in said
+
+
+@pytest.mark.parametrize("width", [200, 120, 80, 40])
+def test_every_width_has_every_fact(commands, book, width):
+    """A wide terminal gets a table, a narrow one cards; no line is wider, and nothing of an operation is missing."""
+    code, shown = commands.in_terminal("queue", env={"COLUMNS": str(width), "NO_COLOR": "1"})
+    assert code == 0
+    assert all(len(line.rstrip()) <= width for line in shown.splitlines())
+    plain = " ".join(shown.split())
+    for key in IN_ORDER:
+        assert f"{key} " in plain
+        assert book.ids[key][:15] in plain
+    if width != 120:  # there a sentence is folded within its column
+        assert plain.count("the contract names no look") == 3
+        assert plain.count("→ resolve with evidence") == 3
+    for fact in ("payments", "nobody", "for finance", "to lead", "to nobody named", "overdue by 1 d 5 h"):
+        assert fact in plain
+    assert "1 abandoned and still unresolved, the oldest 4 d 4 h old" in plain
+
+
+def test_time_that_is_over_is_said(tmp_path, commands):
+    """A question nobody answered in time is nobody's approval: the same call asks anew."""
+    book = Governed(tmp_path).write("late", value=5000.0, hours_ago=31 * 24)
+    told, keys = queued(commands)
+    assert keys == ["late"]
+    (late,) = told["queue"]
+    assert (late["why"], late["next"]) == ("0 of 2 approvals of 5,000, and time is over", "the same call asks anew")
+    assert (late["id"], late["permission"]) == (book.ids["late"], "expired")
+    assert "⊖ expired" in commands("queue").out
+
+
+def test_a_record_that_cannot_be_read_stays_in_the_queue(commands, book):
+    """A damaged receipt is no receipt less."""
+    book.sqlite(
+        "DROP TRIGGER event_is_final",
+        (
+            "UPDATE event SET record = x'00' WHERE id / 32768 = (SELECT n FROM operation WHERE id = ?)",
+            (book.ids["old"],),
+        ),
+    )
+    told, keys = queued(commands)
+    assert keys == IN_ORDER
+    assert (told["queue"][0]["why"], told["queue"][0]["next"]) == ("its record cannot be read", "verify the file")
+
+
+def test_without_a_policy_the_default_holds(tmp_path, commands):
+    """Four hours, to nobody named; no breaker, and it says so."""
+    Book(tmp_path).write("succeeded", "unknown")
+    told, keys = queued(commands)
+    assert keys == ["unknown"]
+    (entry,) = told["queue"]
+    assert entry["escalates_to"] == "nobody named"
+    assert entry["business_owner"] is None
+    assert (told["policy"], told["breakers"]) == (None, [])
+    assert "no policy was ever adopted, so there is no breaker" in commands("queue").out
+
+
+def test_an_empty_queue_still_counts(tmp_path, commands):
+    """Nothing waits: a sentence for people, an empty list for scripts."""
+    Book(tmp_path).write("succeeded")
+    said = commands("queue").out
+    assert "nothing waits for anybody" in said
+    assert "0 abandoned and still unresolved" in said
+    assert queued(commands)[0]["counts"]["every"] == 0
+
+
+def test_a_narrow_encoding_gets_ascii(commands, book):
+    """Where the locale has no room for a glyph, a plain one stands for it."""
+    said = commands("queue", env={"PYTHONIOENCODING": "ascii"})
+    assert (said.code, said.out.isascii()) == (0, True)
+    assert "\\u" not in said.out

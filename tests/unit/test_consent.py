@@ -1,0 +1,240 @@
+"""Permission by people: who may say yes, until when, and that no, taken back and run out stay what they are."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from tests.crash.asking import (
+    ASKED_SECONDS,
+    LEA,
+    MARA,
+    NOOR,
+    approved,
+    asked,
+    claim,
+    faults,
+    wanted,
+    who,
+    yes,
+)
+from tests.crash.keeping import settled
+from tests.crash.stepping import NOON, action, claimed, declined, observed, ruled
+
+from counterfoil.domain.approval import EXPIRED, UNANSWERED, binding
+from counterfoil.domain.consent import approve, deny, expire, expiry, revoke
+from counterfoil.domain.decision import HOUSE, authority, changed_since
+from counterfoil.domain.event import Decided
+from counterfoil.domain.permission import ask
+from counterfoil.domain.terms import Required
+from counterfoil.domain.words import Disposition, Finding, Permission
+
+END = NOON + ASKED_SECONDS
+TWO = Required(people=2, seconds=ASKED_SECONDS)
+NAMED = Required(approvers=(MARA, NOOR), seconds=ASKED_SECONDS)
+
+
+def last(history):
+    """The last decision on record."""
+    return msgspec.json.decode(history.events[-1].record, type=Decided)
+
+
+def unresolved():
+    """An approved attempt of which nobody knows what became."""
+    history = approved()
+    return observed(ruled(history, claim(history), NOON + 2), Finding.UNKNOWN, of=action(), at=NOON + 3)
+
+
+def asked_anew(history, at):
+    """People are asked again about what may have left already."""
+    proposed = authority(history).proposed
+    return ruled(history, lambda h, now: ask(h.operation, proposed, ("policy changed",), now), at)
+
+
+# -- yes -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_yes_authorizes_what_was_asked():
+    """It may be dispatched from now on, until the approval ends; nothing is claimed by it."""
+    history = ruled(asked(), yes(asked()), NOON + 10)
+    operation = history.operation
+    assert operation.permission is Permission.AUTHORIZED
+    assert (operation.step, operation.due_at) == ("dispatch", NOON + 10 + ASKED_SECONDS)
+    assert (operation.attempts, operation.exposure) == (0, 0)
+    assert last(history).facts == {"binding": binding(authority(asked()).proposed), "of": 1}
+    assert faults(history) == []
+
+
+def test_it_takes_as_many_people_as_the_policy_says():
+    """Before the last of them it is pending, due when the question ends; each of them answers once."""
+    history = approved(wanted(required=TWO), MARA)
+    assert (history.operation.permission, history.operation.step) == (Permission.PENDING, "approve")
+    assert history.operation.due_at == END
+    assert declined(history, yes(history, MARA)) == (f"{MARA} has approved it already",)
+    assert declined(history, yes(history, f"{MARA} (uid 7)")) == (f"{MARA} has approved it already",)
+    both = ruled(history, yes(history, NOOR))
+    assert both.operation.permission is Permission.AUTHORIZED
+    assert faults(both) == []
+
+
+def test_whoever_asked_does_not_answer():
+    """The requester approves nothing of its own, and no agent approves anything."""
+    theirs = msgspec.structs.replace(wanted().intent, actor=MARA)
+    history = asked(msgspec.structs.replace(wanted(), intent=theirs))
+    assert declined(history, yes(history, MARA)) == (f"{MARA} asked for it, so somebody else decides",)
+    assert declined(history, yes(history, f"{MARA} (uid 7)")) == (f"{MARA} asked for it, so somebody else decides",)
+
+
+@pytest.mark.parametrize("decide", [yes, lambda h, by: deny(who(h, by))])
+def test_only_the_named_answer(decide):
+    """Where the policy names people nobody else says yes, nor no."""
+    history = asked(wanted(required=NAMED))
+    assert declined(history, decide(history, LEA)) == (f"{LEA} is not one of {MARA}, {NOOR}",)
+    assert ruled(history, decide(history, NOOR)).operation.seq == 2
+
+
+def test_a_yes_names_what_was_shown():
+    """Another digest than the one of the question that stands there: it was shown something else."""
+    history = asked()
+    other = approve(who(history), bound="ab1:" + "0" * 40)
+    assert declined(history, other) == ("it was shown something else than what is asked now",)
+    anew = asked_anew(history, NOON + 1)
+    late = approve(who(history), bound=binding(authority(history).proposed))
+    assert declined(anew, late) == (changed_since(1, 2),)
+
+
+@pytest.mark.parametrize(("at", "answered"), [(END, True), (END + 0.5, False)])
+@pytest.mark.parametrize("decide", [yes, lambda h: deny(who(h))])
+def test_a_question_that_has_ended_takes_no_answer(decide, at, answered):
+    """Up to its end it is answered; after it nobody answered, recorded or not."""
+    history = asked()
+    if answered:
+        ruled(history, decide(history), at)
+    else:
+        assert declined(history, decide(history), at) == (UNANSWERED,)
+
+
+def test_where_nobody_is_asked_there_is_nothing_to_answer():
+    """What a policy allows without people is neither approved nor denied."""
+    history = settled()
+    assert declined(history, approve(who(history), bound="")) == (
+        "nobody is asked about it: its policy needs no approval",
+    )
+    assert declined(history, deny(who(history))) == ("permission is authorized, and nobody is asked",)
+
+
+def test_what_is_answered_is_not_answered_again():
+    """Yes after yes, after no and after it was taken back: permission is what it is."""
+    for before in (approved(), ruled(asked(), deny(who(asked()))), ruled(asked(), revoke(who(asked())))):
+        standing = before.operation.permission.value
+        assert f"permission is {standing}" in declined(before, yes(before, NOOR))
+        assert declined(before, deny(who(before, NOOR))) == (f"permission is {standing}, and nobody is asked",)
+
+
+def test_a_yes_to_what_may_have_left_keeps_its_next_step():
+    """A further question is answered while the first attempt is unresolved: looks go on, and nothing is dispatched."""
+    before = asked_anew(unresolved(), NOON + 4)
+    after = ruled(before, yes(before), NOON + 5)
+    assert after.operation.permission is Permission.AUTHORIZED
+    assert (after.operation.step, after.operation.due_at) == (before.operation.step, before.operation.due_at)
+    assert faults(after) == []
+
+
+# -- no, and taken back ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("end", "permission"), [(deny, Permission.DENIED), (revoke, Permission.REVOKED)], ids=["deny", "revoke"]
+)
+def test_what_is_refused_before_it_went_is_over(end, permission):
+    """Closed, with no step owed and nothing ever sent."""
+    history = ruled(asked(), end(who(asked())))
+    operation = history.operation
+    assert (operation.permission, operation.disposition) == (permission, Disposition.CLOSED)
+    assert (operation.step, operation.due_at, operation.attempts) == ("", 0.0, 0)
+    assert faults(history) == []
+    assert f"permission is {permission.value}" in declined(history, claim(history))
+
+
+def test_a_no_to_a_further_attempt_leaves_the_first():
+    """What may have left stays open, with its next step: only the further attempt is refused."""
+    before = asked_anew(unresolved(), NOON + 4)
+    after = ruled(before, deny(who(before)), NOON + 5)
+    assert (after.operation.permission, after.operation.disposition) == (Permission.DENIED, Disposition.OPEN)
+    assert (after.operation.step, after.operation.unresolved) == ("look", 1)
+    assert faults(after) == []
+
+
+def test_an_approval_is_taken_back_until_it_is_used():
+    """After yes and before dispatch: nothing is claimed any more."""
+    history = approved()
+    after = ruled(history, revoke(who(history)), NOON + 2)
+    assert after.operation.permission is Permission.REVOKED
+    assert "permission is revoked" in declined(after, claim(after))
+
+
+def test_taking_it_back_does_not_reach_what_was_claimed():
+    """What is under way finishes: its outcome, step and disposition stay, and no attempt follows."""
+    before = unresolved()
+    after = ruled(before, revoke(who(before)), NOON + 4)
+    kept = ("dispatch", "outcome", "unresolved", "exposure", "step", "due_at", "disposition")
+    assert [getattr(after.operation, name) for name in kept] == [getattr(before.operation, name) for name in kept]
+    assert after.operation.permission is Permission.REVOKED
+    assert faults(after) == []
+
+
+def test_what_is_done_is_not_taken_back():
+    """A settled outcome cannot be revoked, and what was refused already is refused once."""
+    assert declined(settled(), revoke(who(settled()))) == ("its outcome is settled",)
+    history = ruled(asked(), deny(who(asked())))
+    assert declined(history, revoke(who(history))) == ("permission is denied",)
+
+
+def test_what_needed_no_approval_can_be_taken_back_too():
+    """An unresolved operation that its policy allowed: nothing further goes."""
+    after = ruled(claimed(), revoke(who(claimed())))
+    assert after.operation.permission is Permission.REVOKED
+    assert faults(after) == []
+
+
+# -- run out ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("history", "end", "why"),
+    [(asked(), END, UNANSWERED), (approved(), NOON + 1 + ASKED_SECONDS, EXPIRED)],
+    ids=["question", "approval"],
+)
+def test_what_runs_out_is_recorded_as_itself_by_the_house(history, end, why):
+    """A fact of the clock and nobody's answer: by the house, with its reason and its end, and open to a new question."""
+    assert declined(history, expire(), end) == ("its permission has not ended",)
+    after = ruled(history, expire(), end + 1)
+    said = last(after)
+    assert (said.decision, said.by, said.reason, said.facts) == ("expire", HOUSE, why, {"ended_at": end})
+    assert after.operation.permission is Permission.EXPIRED
+    assert (after.operation.step, after.operation.due_at) == ("", 0.0)
+    assert after.operation.disposition is Disposition.OPEN
+    assert faults(after) == []
+
+
+def test_an_expiry_is_recorded_once():
+    """What has expired, was denied, or asked nobody has no end to record."""
+    once = ruled(asked(), expire(), END + 1)
+    denied = ruled(asked(), deny(who(asked())))
+    for history in (once, denied, settled()):
+        assert expiry(history, END + 1_000) is None
+
+
+def test_an_expiry_keeps_the_step_of_what_may_have_left():
+    """The approval of an unresolved attempt runs out: the looks go on."""
+    before = unresolved()
+    after = ruled(before, expire(), NOON + 200)
+    assert (after.operation.permission, after.operation.step) == (Permission.EXPIRED, "look")
+    assert after.operation.due_at == before.operation.due_at
+    assert faults(after) == []
+
+
+def test_nobody_answering_is_never_a_yes():
+    """However late it is, nothing is claimed on a question that was not answered."""
+    for at in (NOON + 1, END + 1, END + 1e9):
+        found = claim(asked(), automatic=True)(asked(), at)
+        assert not getattr(found, "claims", False)
