@@ -102,8 +102,8 @@ class Model:
             return "the policy refuses it"
         if doing not in ("call", "work", "attempt", "override"):
             return f"nobody sends anything by {doing}"
-        if doing == "override":
-            return self._against_override(mine, rows, policy.variant)
+        if rows[-1].record.get("basis") == "operator_override":
+            return self._against_override(mine, rows, policy.variant, doing)
         questions = [row for row in rows if row.kind == "proposed"]
         if not questions:
             held_by_worker = doing == "work" and rows[0].kind == "held" and self._first(operation)
@@ -112,11 +112,17 @@ class Model:
             return "the policy asks for an approval, and nobody was asked" if policy.variant.people else ""
         return self._against_approval(operation, mine, questions[-1], policy, now)
 
+    def may_have_left(self, operation: str) -> bool:
+        """Something of it may be outside."""
+        return any(s.operation == operation and not s.stayed for s in self.sends)
+
     def _first(self, operation: str) -> bool:
         return not any(s.operation == operation for s in self.sends)
 
-    def _against_override(self, mine: list[Taken], rows: list[Row], policy: Variant) -> str:
-        if policy.one_shot == "absolute":
+    def _against_override(self, mine: list[Taken], rows: list[Row], policy: Variant, doing: str) -> str:
+        if doing != "override":
+            return f"{doing} asks for no override"
+        if policy.one_shot == "absolute" and self.may_have_left(mine[0].operation if mine else ""):
             return "the policy knows one shot only"
         people = {t.by for t in mine if t.verb == "override" and t.seq > fresh_since(rows[:-1])}
         return "" if len(people) >= policy.override_people else f"{len(people)} people have overridden it"

@@ -103,7 +103,7 @@ class World:
             objection = self.beside(operation, rows)
         if objection:
             self.objections.append(f"{operation} was sent by {self.doing}: {objection}")
-        self.model.sends.append(Sent(operation, rows[-1].seq, stayed, self.doing == "override"))
+        self.model.sends.append(Sent(operation, rows[-1].seq, stayed, rows[-1].record.get("basis") == "operator_override"))
         if stayed:
             return Silent(may_have_left=False, reason="connect_failed")
         flight.may_have_left = True
@@ -117,8 +117,7 @@ class World:
             "SELECT count(*) FROM operation WHERE unresolved > 0 AND id <> ? AND effect = "
             "(SELECT effect FROM operation WHERE id = ?)", (operation, operation),
         )  # fmt: skip
-        left = any(s.operation == operation and not s.stayed for s in self.model.sends)
-        if not others[0][0] or left:
+        if not others[0][0] or self.model.may_have_left(operation):
             return ""
         begun = max((r.seq for r in rows[:-1] if r.kind == "begun"), default=0)
         mine = {t.by for t in self.model.taken if t.operation == operation and t.verb == "release" and t.seq > begun}

@@ -15,7 +15,7 @@ from counterfoil.domain.care import assign
 from counterfoil.domain.consent import deny, expire, revoke
 from counterfoil.domain.contract import Terminal
 from counterfoil.domain.event import Decided, attempts_of
-from counterfoil.domain.override import abandon, override, override_stands, overridden_by, release, released_beside
+from counterfoil.domain.override import abandon, overridden_by, override, override_stands, release, released_beside
 from counterfoil.domain.permission import MORE_TOLD, NOT_DECIDED, Sought, ask
 from counterfoil.domain.retry import ABSOLUTE, CONTRADICTED, DONE, NO_ATTEMPT, ONE_SHOT
 from counterfoil.domain.terms import OneShot, Terms

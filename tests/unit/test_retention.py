@@ -8,7 +8,6 @@ from tests.crash.keeping import AGE, DUE, LATER, body_erased, refused, removed, 
 from tests.crash.stepping import NOON, action, claimed, declined, draw, ends, held, observed, order, ruled
 
 from counterfoil.domain import retention, rules
-from counterfoil.domain.event import removal_said
 from counterfoil.domain.audit import audit
 from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.event import (
@@ -22,6 +21,7 @@ from counterfoil.domain.event import (
     first_begun,
     intended_of,
     quiet_since,
+    removal_said,
     removed_before,
     removed_of,
     sensitivity_of,

@@ -14,7 +14,6 @@ from counterfoil.domain.event import ORDINARY, Begun, Decided, Event, EventKind,
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.words import Source
-from counterfoil.runtime.export import body_of
 from counterfoil.runtime.replay import Happened
 
 UNREADABLE = "its record cannot be read"
@@ -101,7 +100,7 @@ def by(happened: Happened, operation: Operation) -> str:
         case Proposed() as asked:
             return _cut(asked.bound.actor)
         case Evidence() as said:
-            return _observer(happened.event, said)
+            return _observer(said)
         case Decided() as said:
             return _known(said.by, said.how)
         case Removed() as left:
@@ -113,13 +112,10 @@ def by(happened: Happened, operation: Operation) -> str:
             assert_never(never)
 
 
-def _observer(event: Event, said: Evidence) -> str:
+def _observer(said: Evidence) -> str:
     if said.source is not Source.OPERATOR:
         return _HEARD_BY[said.source]
-    facts = body_of(event).get("facts") or {}
-    if not facts.get("by"):
-        return "an operator; the name was erased with the body" if event.body is None else "an operator"
-    return _known(str(facts["by"]), str(facts.get("how", "")))
+    return _known(said.by, said.how) if said.by else "an operator"
 
 
 def _known(name: str, how: str) -> str:
@@ -175,9 +171,8 @@ def _clause(happened: Happened, said: Evidence) -> Iterator[tuple[str, str]]:
         yield "rule", f"{_cut(said.rule)}{of}" + (f": {_cut(said.reason)}" if said.reason else "")
     elif said.reason:
         yield "rule", f"silence proves nothing: {_cut(said.reason)}"
-    facts = body_of(happened.event).get("facts") or {}
-    if said.source is Source.OPERATOR and facts.get("reason"):
-        yield "reason", _cut(facts["reason"])
+    if said.why:
+        yield "reason", _cut(said.why)
     if said.body_digest and happened.event.body is None:
         yield "body", "erased"
 

@@ -27,6 +27,10 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The name of the effect it proves, as the action declares it."""
     contradicts: bool = False
     """It cannot stand beside the intent whatever the attempts say: two objects with one reference."""
+    by: str = ""
+    """Who found it, where a person did; with how they were authenticated and why they say so, it outlives the body."""
+    how: str = ""
+    why: str = ""
     settles: bool = False
     """An operator's finding that ends a discrepancy: what evidence says happened stays, and nobody waits any more."""
     external_id: str = ""

@@ -51,6 +51,9 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
         attempt=attempt or attempts[-1].number,
         coverage=Coverage.OPERATION if attempt is None else Coverage.ATTEMPT,
         rule="operator.finding",
+        by=by,
+        how=how,
+        why=reason,
         settles=settles,
         external_id=named,
         # What was seen is all that a replay can return: the function's own answer was lost.
