@@ -46,6 +46,7 @@ bench: install
 nightly: install
 	@$(LAB) demo --json
 	@$(LAB) kill-loop --operations 200 --kills 30 --json
+	@$(LAB) approvals --json
 	@$(LAB) bench --store sqlite --json
 
 fix: install

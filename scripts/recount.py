@@ -325,7 +325,7 @@ class Mandate:
 
     def somebody(self, name: str) -> str | None:
         """The person behind a name, if they may decide: not the requester, and no agent."""
-        person = name.split(" (uid ")[0]
+        person = name.split(" (uid ", maxsplit=1)[0]
         return None if person == self.requester.split(" (uid ")[0] or person.startswith("agent:") else person
 
     def read(self, seq: int, row: Event, body: bytes | None) -> None:
@@ -431,7 +431,8 @@ def case(path: Path, sends: Sequence[Entry], effects: Counter[str | None]) -> Co
     store.row_factory = sqlite3.Row
     try:
         rows = [dict(row) for row in store.execute("SELECT * FROM operation ORDER BY n")]
-        policies = [(row["digest"], json.loads(row["policy"])["rules"]) for row in store.execute("SELECT * FROM policy")]
+        found = store.execute("SELECT * FROM policy")
+        policies = {row["digest"]: json.loads(row["policy"])["rules"] for row in found}
         bodies = {row["id"]: row["body"] for row in store.execute("SELECT id, body FROM event")}
         bodies |= {row["id"]: row["bytes"] for row in store.execute("SELECT id, bytes FROM body")}
         identified = list(zip(sorted(bodies), _events(store), strict=True))
@@ -439,7 +440,7 @@ def case(path: Path, sends: Sequence[Entry], effects: Counter[str | None]) -> Co
         raise NotCountable(f"{path} cannot be read: {broken}") from broken
     finally:
         store.close()
-    free = frozenset(name for name, rules in policies if not any(r["approval"] or r["refuse"] for r in rules))
+    free = frozenset(name for name, rules in policies.items() if not any(r["approval"] or r["refuse"] for r in rules))
     mandates = {row["n"]: Mandate(requester=row["actor"], free=free) for row in rows}
     for number, event in identified:
         mandates[event.n].read(number & ((1 << SEQ_BITS) - 1), event, bodies[number])

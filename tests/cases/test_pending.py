@@ -45,7 +45,7 @@ DUPLICATES = {
     6: covered("test_r06_the_text_of_an_unknown_outcome_asks_for_no_repeat"),
     7: covered("test_r07_a_workflow_that_is_restarted_keeps_its_key", (INTEGRATIONS, "a real engine's new run id")),
     8: covered(
-        "test_r08_a_refusal_of_the_second_attempt_does_not_settle_the_first", (PERMISSION, "an override by two")
+        "test_r08_a_forced_second_attempt_is_two_peoples_decision",
     ),
     9: covered("test_r09_an_object_of_somebody_else_is_not_our_success"),
     10: covered("test_r10_the_receipt_counts_what_the_server_counted"),
@@ -105,15 +105,20 @@ KEYS = {
 """Section 4."""
 
 APPROVALS = {
-    43: pending((PERMISSION, "approvals bound to the fingerprint"), (INTEGRATIONS, "a replayed interrupt of a graph")),
-    44: pending((PERMISSION, "approvals bound to every byte"), (CATALOGUE, "the process adapter's whole command line")),
-    45: pending((PERMISSION, "approvals"), (INTEGRATIONS, "a node that runs again with its siblings")),
-    46: pending((PERMISSION, "single-use approvals, with one winner")),
-    47: pending((PERMISSION, "expiry as expiry: nobody answering is no approval")),
-    48: pending((PERMISSION, "a caller's wait that ends and changes nothing")),
-    49: pending((PERMISSION, "approved and not sent, visible and dispatched once")),
-    50: pending((PERMISSION, "an approval that is left over and expires")),
-    51: pending((PERMISSION, "an approval of its own for every consequential call")),
+    43: covered(
+        "test_r43_an_approval_is_bound_to_what_it_was_given_for", (INTEGRATIONS, "a replayed interrupt of a graph")
+    ),
+    44: covered("test_r44_every_part_of_a_call_is_bound", (CATALOGUE, "the process adapter's whole command line")),
+    45: covered(
+        "test_r45_a_sibling_that_is_done_answers_from_its_receipt",
+        (INTEGRATIONS, "a graph's node that runs again with its siblings"),
+    ),
+    46: covered("test_r46_an_answer_is_given_once", (INTEGRATIONS, "a checkpoint that is resumed twice")),
+    47: covered("test_r47_nobody_answering_is_expiry"),
+    48: covered("test_r48_a_wait_that_ends_changes_nothing"),
+    49: covered("test_r49_r82_approved_and_not_sent_is_seen_and_sent_once"),
+    50: covered("test_r50_an_approval_that_is_left_over_runs_out"),
+    51: covered("test_r51_no_window_lets_an_approval_be_used_twice"),
 }
 """Section 5."""
 
@@ -178,7 +183,7 @@ SECRETS = {
 PAGES = {
     80: pending((API, "a decision delivered three times is one"), (CONSOLE, "twenty submits are one decision")),
     81: pending((CONSOLE, "a stale form meets the page of what changed"), (API, "If-Match on every decision")),
-    82: pending((PERMISSION, "approved and not sent, with its age"), (CONSOLE, "the same on a page")),
+    82: covered("test_r49_r82_approved_and_not_sent_is_seen_and_sent_once", (CONSOLE, "the same on a page")),
 }
 """Section 11."""
 

@@ -103,7 +103,9 @@ class World:
             objection = self.beside(operation, rows)
         if objection:
             self.objections.append(f"{operation} was sent by {self.doing}: {objection}")
-        self.model.sends.append(Sent(operation, rows[-1].seq, stayed, rows[-1].record.get("basis") == "operator_override"))
+        self.model.sends.append(
+            Sent(operation, rows[-1].seq, stayed, rows[-1].record.get("basis") == "operator_override")
+        )
         if stayed:
             return Silent(may_have_left=False, reason="connect_failed")
         flight.may_have_left = True

@@ -55,9 +55,9 @@ def test_an_attempt_is_a_decision(shop):
     assert shop.sends() == 1
 
 
-@pytest.mark.parametrize("basis", ["operator_override", "because", ""])
+@pytest.mark.parametrize("basis", ["because", ""])
 def test_only_a_basis_that_may_be_asked_for_is_taken(shop, basis):
-    """An override is a decision of its own, and an unknown word is named with those there are."""
+    """An unknown word is named with those there are."""
     shop.intents(1)
     assert shop("run", "lab.jsonl").code == 0
     said = shop("attempt", operation(shop), "--basis", basis, "--actions", "lab.yaml", *NAMED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from counterfoil.domain.attempt import Attempt, fold, settle
+from counterfoil.domain.attempt import Attempt, contradiction, fold, settle
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.words import Coverage, Discrepancy, Dispatch, Finding, Outcome, Source
 
@@ -151,3 +151,21 @@ def test_the_deadline_counts_from_the_claim():
     """A sender may write until so many seconds after the store's clock at the claim, and zero seconds are zero."""
     assert Attempt(number=1, token="w.1", started_at=100.0, send_seconds=10.0).deadline == 110.0
     assert Attempt(number=1, token="w.1", started_at=100.0, send_seconds=0.0).deadline == 100.0
+
+
+@pytest.mark.parametrize(
+    ("before", "settles", "contradicts", "after"),
+    [
+        (Discrepancy.OPEN, True, False, Discrepancy.SETTLED),
+        (Discrepancy.OPEN, True, True, Discrepancy.SETTLED),
+        (Discrepancy.OPEN, False, False, Discrepancy.OPEN),
+        (Discrepancy.NONE, True, False, Discrepancy.NONE),
+        (Discrepancy.NONE, True, True, Discrepancy.OPEN),
+        (Discrepancy.SETTLED, False, False, Discrepancy.SETTLED),
+        (Discrepancy.SETTLED, False, True, Discrepancy.OPEN),
+    ],
+)
+def test_only_a_finding_that_settles_ends_a_discrepancy(before, settles, contradicts, after):
+    """What contradicts opens it, also a second time; nothing but a person's finding about an open one ends it."""
+    said = evidence(S, source=Source.OPERATOR, settles=settles)
+    assert contradiction(before, said, contradicts=contradicts) is after

@@ -543,3 +543,13 @@ def test_a_first_record_says_what_was_asked():
     assert wrong(forged(begun(intent=None)), Law.IDENTITY, "what was asked", seq=1)
     silent = event(Noted(note="held", facts={"payload_digest": salted_digest(BODY)}), kind=EventKind.HELD, body=BODY)
     assert (Law.IDENTITY, 1) in laws(forged(silent))
+
+
+def test_a_discrepancy_is_settled_by_a_person_alone():
+    """An operator's finding that settles ends it on the row too; the same word from a provider does not."""
+    denied = said(Finding.REJECTED, Source.LATE_ANSWER)
+    done = said(Finding.SUCCEEDED)
+    for source, after in ((Source.OPERATOR, "'settled'"), (Source.WEBHOOK, "'open'")):
+        last = said(Finding.SUCCEEDED, source, settles=True, body_digest="sd1:x")
+        found = [f.problem for f in audit(forged(begun(), done, denied, last)) if f.law is Law.PROJECTION]
+        assert f"discrepancy is 'none' and its events say {after}" in found

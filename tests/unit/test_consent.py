@@ -205,7 +205,7 @@ def test_what_needed_no_approval_can_be_taken_back_too():
     ids=["question", "approval"],
 )
 def test_what_runs_out_is_recorded_as_itself_by_the_house(history, end, why):
-    """A fact of the clock and nobody's answer: by the house, with its reason and its end, and open to a new question."""
+    """A fact of the clock and nobody's answer: by the house, with reason and end, and open to a new question."""
     assert declined(history, expire(), end) == ("its permission has not ended",)
     after = ruled(history, expire(), end + 1)
     said = last(after)

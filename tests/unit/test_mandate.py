@@ -365,3 +365,18 @@ def test_what_stayed_gives_its_use_back():
     again = attempt(stayed, basis=Basis.NOT_SENT.value, attempt_class=AttemptClass.AFTER_NOT_SENT)
     assert said(again) == []
     assert begun_of(again.events[-1]).attempt.approval == 2
+
+
+# -- what a question names -------------------------------------------------------------------------------------------
+
+
+def test_a_question_is_about_what_was_frozen():
+    """It is about the frozen payload under the operation's key; each that is not is named."""
+    other = question(approved(), provider_key="op_other")
+    assert bases(other) == ["it names another provider key than the operation's first record"]
+    for digest, sentence in (
+        ("sd1:other", "it asks about another payload than the one that was frozen"),
+        ("", "it names no payload digest, so nothing says what was asked"),
+    ):
+        found = [f.problem for f in audit(whole(question(approved(), bound={"payload_digest": digest})))]
+        assert sentence in found

@@ -24,6 +24,7 @@ from counterfoil.domain.errors import BreakerOpen, InvariantBroken, KeyConflict,
 from counterfoil.domain.event import begun_of
 from counterfoil.domain.lifecycle import outcome_now
 from counterfoil.domain.words import Finding, Outcome, Permission, Standing
+from counterfoil.plans.claims import first_proposal, proposal_again
 from counterfoil.plans.dispatch import DRAWS_MAX, dispatch, further
 from counterfoil.plans.effects import Find, Form, Redraw, Rejudge, Send
 
@@ -57,11 +58,13 @@ def test_a_proposal_draws_anew_where_its_number_is_taken():
     form = plan.send(draw(2))
     assert form.order.provider_key == "op_2"
     assert plan.send(WIRE).claim.id == "op_2"
-    plan, effect = proposing()
+    plan, _ = proposing()
+    for number in range(2, DRAWS_MAX + 1):
+        for reply in (Collision(), draw(number), WIRE):
+            plan.send(reply)
+    plan.send(Collision())
     with pytest.raises(InvariantBroken, match="taken"):
-        for number in range(2, 3 * DRAWS_MAX + 2):
-            replies = {"Propose": Collision(), "Redraw": draw(number), "Form": WIRE}
-            effect = plan.send(replies[type(effect).__name__])
+        plan.send(draw(9))
 
 
 def test_a_proposal_under_a_used_key_is_answered():
@@ -116,7 +119,7 @@ def test_a_breaker_stops_a_new_dispatch():
 
 
 def test_what_was_approved_is_sent_once_byte_for_byte():
-    """The caller's call again: the frozen payload goes under the operation's key, and the attempt names its approval."""
+    """The call again: the frozen payload goes under the operation's key, and the attempt names its approval."""
     history = approved()
     plan = further(wanted(), draw(2), history)
     assert isinstance(next(plan), Form)
@@ -192,3 +195,15 @@ def test_a_crash_after_an_approved_claim_is_unknown():
     assert outcome_now(after.operation, NOON + 1_000, alive=False) is Outcome.UNKNOWN
     plan, _ = proposing()
     assert ends(plan, Existing(history=after)).standing is Standing.UNRESOLVED
+
+
+def test_nothing_is_asked_where_nothing_says_whom():
+    """A proposal without the people it is for is a defect, and is written by nobody."""
+    with pytest.raises(InvariantBroken, match="whom"):
+        first_proposal(order(terms=terms(required=None)), draw(), WIRE)
+
+
+def test_where_the_policy_asks_nobody_any_more_the_old_question_stands():
+    """What people were asked once is asked of as many again."""
+    proposed = proposal_again(order(terms=terms(required=None)), approved(), WIRE)
+    assert proposed.required == wanted().terms.required

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
@@ -18,10 +17,8 @@ from counterfoil.domain.approval import Authority, Proposed, binding
 from counterfoil.domain.event import History
 from counterfoil.domain.lifecycle import permission_now
 from counterfoil.domain.payload import frozen_payload
-from counterfoil.domain.suspicious import oddities
 from counterfoil.domain.terms import Required
 from counterfoil.domain.words import Permission
-from counterfoil.runtime.export import iso
 
 WIDTH_MAX = 120
 NONE = "none"
@@ -141,49 +138,6 @@ def _or_none(text: str) -> RenderableType:
 
 def _plain(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-# -- for a script ------------------------------------------------------------------------------------------------------
-
-
-def as_json(history: History, standing: Authority, *, now: float) -> dict[str, Any] | None:
-    """The question as an object; None where nobody is asked. The payload itself is only in what asks for it."""
-    proposed = standing.proposed
-    if proposed is None:
-        return None
-    import msgspec
-
-    required = proposed.required
-    return {
-        "permission": permission_now(history.operation, now).value,
-        "binding": binding(proposed),
-        "bound": msgspec.to_builtins(proposed.bound),
-        "rule": proposed.rule or None,
-        "people": required.people,
-        "approvers": list(required.approvers),
-        "approved_by": list(standing.approved_by),
-        "ends_at": iso(standing.ends_at),
-        "attempts": [allowed.value for allowed in required.attempts],
-        "uses": required.uses,
-        "used": standing.uses,
-        "left_out": dict(proposed.immaterial),
-        "assumptions": proposed.assumptions,
-        "because": list(proposed.because),
-        "suspicious": suspicious(history, proposed),
-    }
-
-
-def suspicious(history: History, proposed: Proposed) -> list[dict[str, Any]]:
-    """Each deceptive character of what is approved, and where it stands; the texts themselves are left out."""
-    bound = proposed.bound
-    texts = {name: getattr(bound, name) for name in ("tenant", "actor", "action", "account", "destination")}
-    texts["key"] = history.operation.key
-    texts["payload"] = (frozen_payload(history) or b"").decode("utf-8", "backslashreplace")
-    return [
-        {"in": name, "at": odd.at, "character": odd.char, "code": odd.code, "name": odd.name, "kind": odd.kind.value}
-        for name, text in texts.items()
-        for odd in oddities(text)
-    ]
 
 
 # -- on the receipt ----------------------------------------------------------------------------------------------------

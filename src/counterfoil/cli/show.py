@@ -31,15 +31,12 @@ def run(asked: argparse.Namespace) -> int:
     with for_reading(asked) as ledger:
         history = readable(ledger, asked.operation)
         if asked.json:
-            from counterfoil.cli.asking import as_json
             from counterfoil.cli.list import read
-            from counterfoil.domain.decision import authority
             from counterfoil.runtime.export import document
 
             outcome = read(ledger, history.operation).outcome
             refused = ledger.store.refusals(history.operation.n)
-            made = document(history, outcome=outcome, payload=asked.payload, refused=refused)
-            print_json(made | {"approval": as_json(history, authority(history), now=ledger.store.now())})
+            print_json(document(history, outcome=outcome, payload=asked.payload, refused=refused))
             return exits.DONE
         from counterfoil.cli.hint import hints
         from counterfoil.cli.marks import Legible

@@ -29,6 +29,7 @@ from counterfoil.domain.event import (
 from counterfoil.domain.lifecycle import CALL_AGAIN, lifecycle, permitted
 from counterfoil.domain.payload import content, frozen_payload
 from counterfoil.domain.words import Finding, Outcome
+from counterfoil.runtime.asked import asked_of
 from counterfoil.runtime.spool import write_private
 
 SCHEMA = "counterfoil.receipt/1"
@@ -64,6 +65,7 @@ def document(history: History, *, outcome: Outcome, payload: bool = False, refus
         "authentication_recorded": False,
         **_columns(history, outcome),
         **_stands_on(begun),
+        "approval": asked_of(history, moment=iso),
         "attempts": _attempts(history, attempts),
         "evidence": [_evidence(event, payload=payload) for event in _of(history, EventKind.OBSERVED)],
         "events": [_event(event) for event in history.events],

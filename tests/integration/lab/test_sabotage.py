@@ -47,13 +47,28 @@ def test_a_second_send_on_silence_breaks_the_kill_loop(contract, figure):
     assert result["operations"] == 16
 
 
-@pytest.mark.parametrize("name", ["demo", "kill-loop", "bench"])
+@pytest.mark.parametrize("name", ["demo", "kill-loop", "approvals", "bench"])
 def test_an_unknown_mutant_is_no_broken_rule(name):
     """A mutant nobody wrote is refused by name, with those there are, and exits 3."""
     code, said, complaint = lab(name, "--sabotage", "no_such_rule", "--json")
     assert code == NOT_RUN
-    assert "no_such_rule: there is no such mutant; there are: retry_on_timeout" in complaint
+    assert f"no_such_rule: there is no such mutant; there are: {', '.join(sorted(MUTANTS))}" in complaint
     assert "no such mutant" in json.loads(said)["error"]
+
+
+@pytest.mark.parametrize("mutant", sorted(set(MUTANTS) - {"retry_on_timeout"}))
+@pytest.mark.parametrize("name", ["demo", "kill-loop", "bench"])
+def test_a_mutant_that_cannot_be_noticed_is_refused(name, mutant):
+    """A command in which nobody approves anything would hold under a mutant of approvals, which would prove nothing."""
+    with pytest.raises(RunFailed, match=f"{mutant}: .*so it could not notice"):
+        checked(mutant, name)
+
+
+def test_a_benchmark_notices_none():
+    """Refused as the command refuses it: with exit code 3."""
+    code, said, _ = lab("bench", "--sabotage", "retry_on_timeout", "--json")
+    assert code == NOT_RUN
+    assert "could not notice" in json.loads(said)["error"]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +115,8 @@ def test_the_mutant_goes_by_the_launcher_only():
 
 def test_every_mutant_has_a_name_that_is_known():
     """The names are those that may be asked for; any other is refused."""
-    assert [checked(name) for name in MUTANTS] == ["retry_on_timeout"]
+    assert [checked(name) for name in MUTANTS] == list(MUTANTS)
+    assert [checked("retry_on_timeout", name) for name in ("demo", "kill-loop")] == ["retry_on_timeout"] * 2
     assert checked(None) is None
     with pytest.raises(RunFailed):
         checked("")

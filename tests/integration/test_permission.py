@@ -1,0 +1,204 @@
+"""Permission and decisions on a whole ledger: what sends, what does not, and what only people change."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+
+import pytest
+from tests.cases.people import DANA, HOUR, MARA, WHO, Tool, asks
+from tests.cases.stage import later
+
+import counterfoil
+from counterfoil.domain.approval import decided_of
+from counterfoil.domain.audit import audit
+from counterfoil.domain.errors import BreakerOpen, NoBasis, NotDecided, NotDeclared
+from counterfoil.domain.event import EventKind
+from counterfoil.domain.policy import Escalation
+from counterfoil.domain.terms import Breaker, OneShot
+from counterfoil.domain.words import Disposition, Outcome, Permission, Standing
+from counterfoil.runtime.worker import Worker
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A book whose every receipt holds when the test is over."""
+    with counterfoil.open(tmp_path / "receipts.db", actor="agent:desk") as opened:
+        yield opened
+        assert [wrong for history in opened.store.histories() for wrong in audit(history)] == []
+
+
+def decisions_on(ledger, operation):
+    """What was decided, by the words on record."""
+    events = ledger.history(operation).events
+    return [decided_of(event).decision for event in events if event.kind is EventKind.DECIDED]
+
+
+def test_what_is_no_evidence_changes_nothing(ledger):
+    """A model's apology, another call id, a wait, an assignment, an abandonment: outcome and eligibility stay."""
+    pay = Tool(asks(ledger, actions=("none",)), "pay", TimeoutError())
+    lost = pay.call("o1")
+    pay.call.with_key("o1", apology="it failed, please try again", call="call_9")("o1")
+    decide = ledger.decisions
+    decide.assign(lost.id, "night-shift", **MARA)
+    decide.investigate(lost.id, channel="the provider's support", **MARA)
+    decide.escalate(lost.id, to="the lead", **MARA)
+    decide.wait_until(lost.id, ledger.store.now() + HOUR, **MARA)
+    decide.abandon(lost.id, **MARA)
+    stands = ledger.get(lost.id)
+    assert (stands.outcome, stands.disposition) == (Outcome.UNKNOWN, Disposition.ABANDONED)
+    assert stands.for_model()["retry"] == "blocked"
+    assert pay.call("o1").standing is Standing.UNRESOLVED
+    Worker(ledger).sweep()
+    with pytest.raises(NoBasis, match="abandoned"):
+        ledger.attempt(lost.id, basis="not_sent", by="mara")
+    with pytest.raises(NotDecided, match="abandoned"):
+        decide.override(lost.id, **MARA)
+    assert len(pay.calls) == 1
+
+
+def test_a_cancelled_caller_leaves_the_question(tmp_path):
+    """Cancellation of whoever waits is no answer; the approval that comes later is used once."""
+    calls = []
+
+    async def run():
+        with counterfoil.open(tmp_path / "receipts.db", actor="agent:desk") as ledger:
+            asks(ledger)
+
+            @ledger.action(key=lambda order: order, **WHO)
+            async def pay(order):
+                calls.append(order)
+                return {"id": order}
+
+            asked = await pay("o1")
+            waiting = asyncio.create_task(asyncio.to_thread(asked.wait, 0.2))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            assert ledger.get(asked.id).permission is Permission.PENDING
+            ledger.decisions.approve(asked.id, **MARA)
+            return (await pay("o1")).outcome, (await pay("o1")).standing
+
+    assert asyncio.run(run()) == (Outcome.SUCCEEDED, Standing.EXISTING)
+    assert calls == ["o1"]
+
+
+def test_an_absolute_one_shot_is_overridden_by_nobody(ledger):
+    """Nobody's decision repeats it or runs beside it, until the policy itself is changed on the record."""
+    pay = Tool(asks(ledger, actions=("none",), one_shot=OneShot.ABSOLUTE), "pay", TimeoutError())
+    lost = pay.call("o1")
+    with pytest.raises(NotDecided, match="whatever a person decides"):
+        ledger.decisions.override(lost.id, **MARA)
+    asks(ledger, actions=("none",))
+    ledger.governance.refresh()
+    ledger.decisions.override(lost.id, **MARA)
+    assert ledger.attempt(lost.id, basis="operator_override", by="mara").outcome is Outcome.SUCCEEDED
+    assert len(pay.calls) == 2
+
+
+def test_a_hold_is_lifted_by_settlement_or_release_and_sends_nothing(ledger):
+    """The release sends nothing, nor does a worker after it; the caller who asks again is judged anew."""
+    pay = Tool(asks(ledger, actions=("none",)), "pay", TimeoutError(), effect_by=("/amount",))
+    first, held = pay.call("o1"), pay.call("o2")
+    ledger.decisions.abandon(first.id, **MARA)
+    assert (held.standing, pay.call("o2").standing) == (Standing.HELD, Standing.HELD)
+    ledger.decisions.release(held.id, **DANA)
+    Worker(ledger).sweep()
+    assert len(pay.calls) == 1
+    assert pay.call("o2").outcome is Outcome.SUCCEEDED
+    third = pay.call("o3")
+    assert third.standing is Standing.HELD
+    ledger.resolve(first.id, "rejected", evidence={"ticket": "T-1"}, by="mara", reason="seen")
+    assert pay.call("o3").outcome is Outcome.SUCCEEDED
+
+
+PROPOSER = """
+import sys
+sys.path.insert(0, sys.argv[2])
+import shop
+print(shop.ledger.actor, shop.pay("o1").id, flush=True)
+sys.stdin.readline()
+"""
+SHOP = """
+from pathlib import Path
+import counterfoil
+here = Path(__file__).parent
+ledger = counterfoil.open(here / "receipts.db", actor="agent:desk")
+
+@ledger.action(account="acct", owner="payments", authoriser="lead", key=lambda order, **_: order)
+def pay(order):
+    with open(here / "sent", "a") as sent:
+        sent.write(order + "\\n")
+    return {"id": order}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("revoked", [False, True])
+def test_the_worker_sends_what_was_approved_after_its_proposer_died(tmp_path, revoked):
+    """Once, by whoever works; taken back in the meantime it is not sent at all."""
+    (tmp_path / "shop.py").write_text(SHOP)
+    with counterfoil.open(tmp_path / "receipts.db", actor="agent:reader") as ledger:
+        asks(ledger, actions=("pay",))
+    command = [sys.executable, "-c", PROPOSER, "", str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as proposer:
+        operation = proposer.stdout.readline().split()[1]
+        proposer.send_signal(signal.SIGKILL)
+    with counterfoil.open(tmp_path / "receipts.db", actor="agent:reader") as ledger:
+        ledger.decisions.approve(operation, **MARA)
+        if revoked:
+            ledger.decisions.revoke(operation, **DANA)
+    script = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import shop\n"
+        "from counterfoil.runtime.worker import Worker\n"
+        "Worker(shop.ledger).sweep(); Worker(shop.ledger).sweep(); shop.ledger.close()"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    sent = (tmp_path / "sent").read_text().split() if (tmp_path / "sent").exists() else []
+    assert sent == ([] if revoked else ["o1"])
+    with counterfoil.open(tmp_path / "receipts.db") as ledger:
+        assert ledger.get(operation).outcome is (Outcome.UNOBSERVED if revoked else Outcome.SUCCEEDED)
+        assert audit(ledger.history(operation)) == ()
+
+
+def test_a_breaker_stops_what_is_new_until_something_is_settled(ledger):
+    """Nothing new goes while too much is unknown; what is begun is still answered, and settled."""
+    limit = Breaker(name="psp", unknown_exposure_max=15.0)
+    ends = [TimeoutError(), TimeoutError()]
+    pay = Tool(
+        asks(ledger, actions=("none",), breakers=(limit,)), "pay", *ends, value=lambda order, amount, note: amount
+    )
+    lost = [pay.call("o1", 10), pay.call("o2", 11)]
+    with pytest.raises(BreakerOpen, match=r"21\.00 of at most 15\.00"):
+        pay.call("o3", 1)
+    assert pay.call("o1", 10).standing is Standing.UNRESOLVED
+    ledger.resolve(lost[1].id, "succeeded", evidence={"id": "re_2"}, by="mara", reason="seen at the provider")
+    assert pay.call("o3", 1).outcome is Outcome.SUCCEEDED
+    assert len(pay.calls) == 3
+
+
+def test_what_waits_is_passed_up_again_and_again(ledger):
+    """An unsettled operation is escalated when its time comes and after each period; a wait starts the clock anew."""
+    up = Escalation(after_seconds=HOUR, repeat_seconds=HOUR, to="the lead")
+    pay = Tool(asks(ledger, actions=("none",), escalation=(up,)), "pay", TimeoutError())
+    lost, worker = pay.call("o1"), Worker(ledger)
+    worker.sweep()
+    assert "escalate" not in decisions_on(ledger, lost.id)
+    for passed in (1, 2):
+        later(ledger, passed * (HOUR + 60))
+        worker.sweep()
+        worker.sweep()
+        assert decisions_on(ledger, lost.id).count("escalate") == passed
+    ledger.decisions.wait_until(lost.id, ledger.store.now() + 5 * HOUR, **MARA)
+    later(ledger, 5 * HOUR)
+    worker.sweep()
+    assert decisions_on(ledger, lost.id).count("escalate") == 2
+
+
+def test_production_refuses_what_nobody_owns(tmp_path):
+    """A developer is warned; a deployment is refused before anything can be called."""
+    with counterfoil.open(tmp_path / "receipts.db", production=True) as ledger:
+        with pytest.raises(NotDeclared, match="no owner and no authoriser"):
+            ledger.action(print, name="pay", key="k")
+        assert ledger.registry == {}
