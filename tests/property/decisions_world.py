@@ -27,7 +27,7 @@ from counterfoil.runtime.worker import Worker
 from counterfoil.store.sqlite import SqliteStore
 
 NOON = 1_800_000_000.0
-ACTOR = "agent:desk"
+ACTOR = "user:nia"
 ACCOUNT = "acct_lab"
 KEPT_SECONDS = 900.0
 """How long what is resolved is kept; the clock moves in hundreds of seconds."""
@@ -162,10 +162,11 @@ class World:
 
     def decide(self, verb: str, operation: str, by: str, **said) -> str:
         """Take one decision, and tell the model where it went through."""
-        taking = getattr(self.ledger.decisions, verb)
+        taking, seq = getattr(self.ledger.decisions, verb), len(rows_of(self.ledger.store, operation))
         refused = self.act(verb, lambda: taking(operation, by=by, reason="as I see it", **said))
-        if not refused:
-            last = rows_of(self.ledger.store, operation)[-1]
+        rows = rows_of(self.ledger.store, operation)
+        if not refused and len(rows) > seq:  # the same decision again is the one on record
+            last = rows[-1]
             self.model.taken.append(Taken(verb, operation, by, last.seq, last.at))
         return refused
 

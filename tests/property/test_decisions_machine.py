@@ -15,9 +15,9 @@ from counterfoil.domain.words import Basis
 
 NIGHTLY = bool(os.environ.get("COUNTERFOIL_NIGHTLY"))
 """The long form, for `make nightly`."""
-EXAMPLES, STEPS = (400, 60) if NIGHTLY else (25, 30)
+EXAMPLES, STEPS = (1_500, 60) if NIGHTLY else (120, 40)
 
-PEOPLE = ("user:ada", "user:ben", "user:kim", ACTOR)
+PEOPLE = ("user:ada", "user:ben", "user:kim", ACTOR, "agent:boss")
 KEYS = ("first", "second", "other")
 """Two keys of one payment, and one of another."""
 AMOUNTS = {"first": 10, "second": 10, "other": 7}
@@ -32,11 +32,11 @@ VARIANTS = (
     Variant("refused", refuses=True),
 )
 
-people = st.sampled_from(PEOPLE)
+people = st.sampled_from((*PEOPLE[:2] * 3, *PEOPLE))
 fates = st.sampled_from(FATES)
 whose = st.integers(min_value=0, max_value=9)
 """Which operation, modulo how many there are."""
-stale = st.sampled_from((0, 0, 0, 1))
+stale = st.sampled_from((0, 0, 0, 0, 0, 0, 1))
 """How many events behind the last the person saw."""
 
 # Evidence may come by these; by nothing else does an unknown end.
@@ -53,10 +53,14 @@ class Decisions(RuleBasedStateMachine):
         """What was done last."""
         self.before: dict[str, object] = {}
 
-    @initialize(contract=st.sampled_from(("lab.key", "lab.lookup", "lab.nothing")), variant=st.sampled_from(VARIANTS))
-    def begin(self, contract, variant):
+    @initialize(
+        contract=st.sampled_from(("lab.key", "lab.lookup", "lab.nothing")), variant=st.sampled_from((*VARIANTS[1:4] * 2, *VARIANTS[:-1])),
+        fate=fates,
+    )  # fmt: skip
+    def begin(self, contract, variant, fate):
         self.world = World(contract)
         self.world.adopt(variant)
+        self.call("first", fate)
 
     def teardown(self):
         if self.world is not None:
@@ -72,8 +76,9 @@ class Decisions(RuleBasedStateMachine):
         operation = self.one(which)
         self.last = verb
         refused = self.world.decide(verb, operation.id, by, seen=operation.seq - behind, **said)
-        assert refused or not behind, f"{verb} was decided on what had changed since"
-        return operation, refused
+        taken = self.world.ledger.get(operation.id).operation.seq > operation.seq
+        assert not (taken and behind), f"{verb} was decided on what had changed since"
+        return operation, refused or ("" if taken else "it was on record already")
 
     def some(self):
         """There is an operation."""
@@ -136,30 +141,57 @@ class Decisions(RuleBasedStateMachine):
         sends = len(self.world.model.sends)
         operation, refused = self.decide(verb, which, by, behind)
         assert len(self.world.model.sends) == sends, f"{verb} sent something"
-        assert refused or by != ACTOR, f"who asked decided to {verb}"
+        assert refused or by not in PEOPLE[3:], f"{by} decided to {verb}"
         absolute = self.world.policy.variant.one_shot == "absolute"
         final = absolute and (verb == "release" or self.world.model.may_have_left(operation.id))
         assert refused or not final, f"{verb} under an absolute one shot"
 
     @precondition(some)
-    @rule(which=whose, by=people, behind=stale, seconds=st.sampled_from((100.0, 300.0)))
-    def wait(self, which, by, behind, seconds):
-        self.decide("wait_until", which, by, behind, until=self.world.ledger.store.now() + seconds)
+    @rule(which=whose, by=people, behind=stale, looks=st.integers(0, 2), said=st.sampled_from(
+        ("wait_until", "investigate", "assign", "escalate")
+    ))  # fmt: skip
+    def care(self, which, by, behind, looks, said):
+        words = {
+            "wait_until": {"until": self.world.ledger.store.now() + 300.0},
+            "investigate": {"channel": "their support", "looks": looks},
+            "assign": {"owner": "user:kim"},
+            "escalate": {"to": "the desk's lead"},
+        }
+        self.decide(said, which, by, behind, **words[said])
 
     @precondition(some)
-    @rule(which=whose, by=people, looks=st.integers(0, 2))
-    def investigate(self, which, by, looks):
-        self.decide("investigate", which, by, channel="their support", looks=looks)
+    @rule(which=whose, fate=fates, then=st.lists(st.sampled_from(("call", "work", "clock", "replay")), max_size=3))
+    def approve_and_go(self, which, fate, then):
+        """Everybody who may say yes says so, and then whoever may send does, or time passes."""
+        self.call(self.one(which).key, fate)
+        for by in PEOPLE[:2]:
+            self.decide("approve", which, by)
+        for doing in then:
+            if doing == "call":
+                self.call(self.one(which).key, fate)
+            elif doing == "work":
+                self.work(fate)
+            elif doing == "replay":
+                self.attempt(which, fate, Basis.SAME_KEY_REPLAY)
+            else:
+                self.clock(3)
+        self.last = "call"  # what comes of it comes of the sends in it
 
     @precondition(some)
-    @rule(which=whose, by=people, to=people)
-    def assign(self, which, by, to):
-        self.decide("assign", which, by, owner=to)
+    @rule(which=whose, fate=fates, number=st.integers(1, 2), times=st.integers(1, 2))
+    def override_and_go(self, which, fate, number, times):
+        """One or two people override it, and it is attempted once, or once too often."""
+        for by in PEOPLE[:number]:
+            self.decide("override", which, by)
+        for _ in range(times):
+            self.attempt(which, fate, Basis.OPERATOR_OVERRIDE)
 
     @precondition(some)
-    @rule(which=whose, by=people)
-    def escalate(self, which, by):
-        self.decide("escalate", which, by, to="the desk's lead")
+    @rule(which=whose, number=st.integers(1, 2), fate=fates)
+    def release_and_call(self, which, number, fate):
+        for by in PEOPLE[:number]:
+            self.decide("release", which, by)
+        self.call(self.one(which).key, fate)
 
     @precondition(some)
     @rule(which=whose, outcome=st.sampled_from(("succeeded", "rejected", "accepted")))
@@ -169,7 +201,7 @@ class Decisions(RuleBasedStateMachine):
         said = {"evidence": {"seen": "on their statement"}, "by": "user:ada", "reason": "I looked"}
         world.act("resolve", lambda: world.ledger.resolve(operation.id, outcome, **said))
 
-    @rule(variant=st.sampled_from(VARIANTS))
+    @rule(variant=st.sampled_from((*VARIANTS[1:4], *VARIANTS)))
     def adopt(self, variant):
         self.last = "adopt"
         self.world.adopt(variant)
@@ -187,9 +219,10 @@ class Decisions(RuleBasedStateMachine):
         self.last = "restart"
         self.world.reopen()
 
-    @rule()
-    def retain(self):
+    @rule(seconds=st.sampled_from((0.0, 0.0, 2_000.0)))
+    def retain(self, seconds):
         self.last = "retain"
+        self.world.now += seconds
         gone = list(self.world.ledger.retain(by="user:lea"))
         self.world.model.removed |= {r.operation for r in gone if r.did == "removed"}
 

@@ -331,6 +331,7 @@ def test_a_release_needs_no_actions_where_the_policy_speaks_of_no_amount(desk):
 def test_an_abandoned_operation_keeps_its_outcome_and_its_hold(desk):
     """No outcome comes of it, the call is still answered with what stands there, and it is listed."""
     operation, *_ = desk.refund("lost1", 5)
+    assert desk("override", operation, "--actions", "shop:ledger").code == 0
     said = desk("abandon", operation, "--json")
     assert said.code == 0
     assert (said.json["outcome"], said.json["unresolved"], said.json["next"]) == ("unknown", True, "rest")
@@ -339,6 +340,10 @@ def test_an_abandoned_operation_keeps_its_outcome_and_its_hold(desk):
     page = desk.commands("show", operation).out
     assert "⊡ abandoned" in page
     assert "nobody works on it any more" in page
+    assert "→ send again" not in page
+    assert "the operation was abandoned" in desk.commands("show", operation, "--all").out
+    again = desk("attempt", operation, "--basis", "operator_override", "--actions", "shop:ledger")
+    assert (again.code, desk.sent) == (2, ["lost1"])
     assert "abandoned; what became of it is unknown" in desk.commands("list", "--unresolved").out
     assert "1 is abandoned" in desk.work().out
     found = ("resolve", operation, "--outcome", "succeeded", "--evidence", "id=re_9", "--actions", "shop:ledger")

@@ -36,8 +36,8 @@ def test_everything_that_waits_stands_in_order(commands, book):
         "old": ("the contract names no look", "resolve with evidence"),
         "young": ("the contract names no look", "resolve with evidence"),
         "note-7": ("the contract names no look", "resolve with evidence"),
-        "may-go": ("approved, not sent", "the worker sends it, or revoke"),
-        "asked": ("1 of 2 approvals of 5,000", "approve or deny"),
+        "may-go": ("approved, not sent: breaker refunds is open", "settle what is unknown, or revoke"),
+        "asked": ("1 of 2 approvals, 5,000 at risk", "approve or deny"),
     }
     old = by_key["old"]
     assert (old["exposed_value"], old["owner"], old["business_owner"]) == (300.0, "payments", "finance")
@@ -126,7 +126,10 @@ def test_time_that_is_over_is_said(tmp_path, commands):
     told, keys = queued(commands)
     assert keys == ["late"]
     (late,) = told["queue"]
-    assert (late["why"], late["next"]) == ("0 of 2 approvals of 5,000, and time is over", "the same call asks anew")
+    assert (late["why"], late["next"]) == (
+        "0 of 2 approvals, 5,000 at risk, and time is over",
+        "the same call asks anew",
+    )
     assert (late["id"], late["permission"]) == (book.ids["late"], "expired")
     assert "⊖ expired" in commands("queue").out
 
@@ -171,3 +174,23 @@ def test_a_narrow_encoding_gets_ascii(commands, book):
     said = commands("queue", env={"PYTHONIOENCODING": "ascii"})
     assert (said.code, said.out.isascii()) == (0, True)
     assert "\\u" not in said.out
+
+
+def test_what_keeps_an_approved_one_from_going_is_said(tmp_path, commands):
+    """An unresolved operation of its effect stands in its way, and its approval lifts no hold; nothing says it goes."""
+    book = Governed(tmp_path).write("free", value=2000.0).write("twin", value=2000.0)
+    for key in ("free", "twin"):
+        book.decide(key, "approve", by="mara").decide(key, "approve", by="dana")
+    told, _ = queued(commands)
+    by_key = {entry["key"]: (entry["why"], entry["next"].partition(", ends")[0]) for entry in told["queue"]}
+    assert set(by_key.values()) == {("approved, not sent", "the worker sends it, or revoke")}
+    with book.open() as ledger:
+        holder = ledger.get(book.ids["twin"]).operation
+    book.write("lost", value=1.0, lost=True)
+    book.sqlite(("UPDATE operation SET effect = ? WHERE id = ?", (holder.effect, book.ids["lost"])))
+    told, _ = queued(commands)
+    by_key = {entry["key"]: entry for entry in told["queue"]}
+    assert by_key["twin"]["why"] == f"approved, not sent: {book.ids['lost']} of the same effect is unresolved"
+    assert by_key["twin"]["next"].startswith("settle what is unknown, or revoke, ends in ")
+    assert (by_key["twin"]["held_by"], by_key["free"]["held_by"]) == ([book.ids["lost"]], [])
+    assert by_key["free"]["why"] == "approved, not sent"

@@ -26,7 +26,7 @@ from counterfoil.domain.decision import HOUSE, authority, changed_since
 from counterfoil.domain.event import Decided
 from counterfoil.domain.permission import ask
 from counterfoil.domain.terms import Required
-from counterfoil.domain.words import Disposition, Finding, Permission
+from counterfoil.domain.words import Disposition, Finding, Permission, Source
 
 END = NOON + ASKED_SECONDS
 TWO = Required(people=2, seconds=ASKED_SECONDS)
@@ -238,3 +238,70 @@ def test_nobody_answering_is_never_a_yes():
     for at in (NOON + 1, END + 1, END + 1e9):
         found = claim(asked(), automatic=True)(asked(), at)
         assert not getattr(found, "claims", False)
+
+
+# -- what waits while evidence comes ---------------------------------------------------------------------------------
+
+
+def told(history, finding, at=NOON + 20):
+    """The history after late evidence on its first attempt."""
+    source = Source.TRANSPORT if finding in (Finding.UNKNOWN, Finding.NOT_SENT) else Source.ANSWER
+    rule = "" if source is Source.TRANSPORT else "answers[0]"
+    effect = "pay" if source is Source.ANSWER else ""
+    return observed(history, finding, at=at, source=source, rule=rule, effect=effect, attempt=1, reason=str(at))
+
+
+def stayed():
+    """An approved attempt that is proven not to have left."""
+    return told(ruled(approved(), claim(approved()), NOON + 2), Finding.NOT_SENT, NOON + 3)
+
+
+@pytest.mark.parametrize("before", [stayed(), unresolved()], ids=["stayed", "unknown"])
+def test_a_question_waits_although_evidence_comes(before):
+    """Proven not to have left while people are asked: the question stays open, until its own end."""
+    after = told(asked_anew(before, NOON + 4), Finding.NOT_SENT)
+    assert (after.operation.permission, after.operation.step) == (Permission.PENDING, "approve")
+    assert after.operation.due_at == NOON + 4 + ASKED_SECONDS
+    assert faults(after) == []
+
+
+@pytest.mark.parametrize("finding", [Finding.SUCCEEDED, Finding.ACCEPTED])
+def test_nobody_is_asked_about_what_is_done(finding):
+    """It took place while people were asked about a further attempt: the question waits for nobody."""
+    after = told(asked_anew(unresolved(), NOON + 4), finding)
+    assert (after.operation.step, after.operation.due_at) == ("", 0.0)
+    assert faults(after) == []
+    assert faults(ruled(after, yes(after), NOON + 21)) == []
+
+
+def test_what_was_approved_anew_is_dispatched_once_it_is_proven_to_have_stayed():
+    """The yes came while the first attempt was unknown: with the proof it waits for its dispatch, until its end."""
+    before = asked_anew(unresolved(), NOON + 4)
+    after = told(ruled(before, yes(before), NOON + 5), Finding.NOT_SENT)
+    assert (after.operation.step, after.operation.due_at) == ("dispatch", NOON + 5 + ASKED_SECONDS)
+    assert faults(after) == []
+
+
+def test_a_yes_after_a_rejection_is_for_whoever_asks():
+    """What was settled is not dispatched by the worker: the further attempt is named by whoever wants it."""
+    before = asked_anew(told(unresolved(), Finding.REJECTED, NOON + 4), NOON + 5)
+    assert before.operation.step == "approve"
+    after = ruled(before, yes(before), NOON + 6)
+    assert (after.operation.permission, after.operation.step) == (Permission.AUTHORIZED, "")
+    assert faults(after) == []
+
+
+@pytest.mark.parametrize("end", [lambda h: revoke(who(h)), lambda h: expire()], ids=["revoked", "expired"])
+def test_what_is_not_allowed_any_more_is_not_called_again(end):
+    """Permission ended while the attempt was out: proven not to have left, it waits for nobody."""
+    before = unresolved()
+    after = told(ruled(before, end(before), NOON + 200), Finding.NOT_SENT, NOON + 201)
+    assert (after.operation.step, after.operation.due_at) == ("", 0.0)
+    assert faults(after) == []
+
+
+def test_late_silence_about_what_stayed_leaves_its_caller_to_call():
+    """The same call again sends it, under the approval that it did not use."""
+    after = told(stayed(), Finding.UNKNOWN)
+    assert after.operation.step == "call"
+    assert faults(after) == []

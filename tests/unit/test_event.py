@@ -92,9 +92,11 @@ def test_a_destination_is_frozen_with_the_first_record():
     claim = event(1, EventKind.BEGUN, msgspec.structs.replace(begun(1), destination="https://a.example"))
     proposal = event(1, EventKind.HELD, Noted(note="held by op_2", facts={"destination": "https://b.example"}))
     assert destination_of((claim,), "https://c.example") == "https://a.example"
-    assert destination_of((proposal, claim), "https://c.example") == "https://b.example"
+    assert destination_of((proposal,), "https://c.example") == "https://b.example"
+    assert destination_of((proposal, claim), "https://c.example") == "https://a.example"
     asked = event(1, EventKind.PROPOSED, {"bound": {"destination": "https://d.example"}})
-    assert destination_of((asked, claim), "https://c.example") == "https://d.example"
+    assert destination_of((asked,), "https://c.example") == "https://d.example"
+    assert destination_of((claim, asked), "https://c.example") == "https://d.example"
     assert destination_of((event(1, EventKind.NOTED, Noted(note="x")),), "https://c.example") == "https://c.example"
 
 

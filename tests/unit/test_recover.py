@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tests.crash.asking import WIRE, approved, asked, wanted, who
+from tests.crash.asking import WIRE, approved, asked, claim, faults, wanted, who, yes
 from tests.crash.stepping import (
     NOON,
     PAYLOAD,
@@ -27,7 +27,8 @@ from counterfoil.domain.consent import revoke
 from counterfoil.domain.event import Decided, attempts_of
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.rules import NOT_DUE
-from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Permission, Standing
+from counterfoil.domain.terms import Required
+from counterfoil.domain.words import AttemptClass, Basis, Dispatch, Finding, Outcome, Permission, Standing
 from counterfoil.plans.effects import Form, Hand, Look, Now, Send, Validate
 from counterfoil.plans.recover import order_of, recover, work
 
@@ -278,3 +279,35 @@ def test_an_answer_that_came_first_is_left_alone():
     refused = next(plan).rule(approved(), NOON + 2)
     assert isinstance(refused, Declined)
     assert ends(plan, refused).standing is Standing.PENDING
+
+
+def test_what_moved_is_approved_for_the_place_it_goes_to():
+    """Another destination is another question; what is approved, formed, claimed and sent names the same place."""
+    moved = wanted(action(destination="https://moved.example"))
+    history = approved()
+    for asks, at in ((True, NOON + 2), (False, NOON + 4)):
+        made = msgspec.structs.replace(order_of(history, moved.action), terms=moved.terms)
+        plan = work(history, made, draw(2), by="w")
+        assert next(plan).order.destination == "https://moved.example"
+        amend = plan.send("wi1:moved")
+        after = ruled(history, amend.rule, at)
+        if asks:
+            assert msgspec.json.decode(after.events[-1].record)["because"] == ["destination changed", "wire changed"]
+            history = ruled(after, yes(after), NOON + 3)
+    assert plan.send(Amended(history=after)).order.destination == "https://moved.example"
+    assert faults(after) == []
+
+
+def test_what_may_have_left_is_not_moved():
+    """The same key protects at the place it was sent to: a replay goes there, as it was approved, or nowhere."""
+    required = Required(seconds=1e6, attempts=tuple(AttemptClass), uses=2)
+    made = wanted(required=required)
+    history = approved(made)
+    history = observed(ruled(history, claim(history, made), NOON + 2), Finding.UNKNOWN, of=action(), at=NOON + 3)
+    moved = action(destination="https://moved.example")
+    again = msgspec.structs.replace(order_of(history, moved), terms=made.terms)
+    plan = work(row(history, step="replay"), again, draw(3), by="w")
+    assert next(plan).order.destination == "https://api.example"
+    after = ruled(history, plan.send(WIRE).rule, NOON + 4)
+    assert plan.send(Amended(history=after)).order.destination == "https://api.example"
+    assert faults(after) == []

@@ -52,4 +52,5 @@ def _shown(ledger: Ledger, history: History, *, quiet: bool) -> None:
         raise InvariantBroken(f"{broken.operation} event {broken.seq}: {broken.problem}")
     standing = authority(history)
     if standing.proposed is not None and not quiet:
-        console(sys.stderr).print(Legible(page(history, standing, now=ledger.store.now())))
+        holders = [o.id for o in ledger.store.holders(history.operation.effect) if o.id != history.operation.id]
+        console(sys.stderr).print(Legible(page(history, standing, now=ledger.store.now(), holders=holders)))

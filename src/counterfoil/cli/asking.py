@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
@@ -25,13 +25,16 @@ NONE = "none"
 GONE = "the payload was erased: nobody can see any more what would be sent"
 
 
-def page(history: History, standing: Authority, *, now: float) -> RenderableType:
+def page(
+    history: History, standing: Authority, *, now: float, holders: Sequence[str] = ()
+) -> RenderableType:  # fmt: skip
     """Draw the question whole; nothing of it is cut.
 
     Args:
         history: the operation with its events.
         standing: who has allowed it what; somebody is asked.
         now: seconds since the epoch, by the store's clock.
+        holders: the other operations of its effect that are unresolved.
     """
     proposed = standing.proposed
     assert proposed is not None  # noqa: S101 - its caller has looked
@@ -39,7 +42,7 @@ def page(history: History, standing: Authority, *, now: float) -> RenderableType
     head = Text.assemble((operation.id, STRONG), "  ", word(permission_now(operation, now)))
     parts: list[RenderableType] = [
         head,
-        leaf.facts(_what(history, proposed)),
+        leaf.facts(_what(history, proposed, holders)),
         Text(""),
         Text("Payload, as it is frozen and would be sent", style=STRONG),
         *_payload(history),
@@ -57,7 +60,7 @@ def page(history: History, standing: Authority, *, now: float) -> RenderableType
     return Constrain(Group(*parts), WIDTH_MAX)
 
 
-def _what(history: History, proposed: Proposed) -> Iterator[leaf.Fact]:
+def _what(history: History, proposed: Proposed, holders: Sequence[str]) -> Iterator[leaf.Fact]:
     bound, operation = proposed.bound, history.operation
     yield "action", flagged(bound.action)
     yield "account", flagged(bound.account)
@@ -66,8 +69,9 @@ def _what(history: History, proposed: Proposed) -> Iterator[leaf.Fact]:
     yield "tenant", flagged(bound.tenant)
     yield "key", flagged(operation.key)
     yield "value at risk", figure(operation.value)
-    if operation.held_by:
-        yield "held by", Text(f"{operation.held_by}: an approval lifts no hold", style=AMBER)
+    for holder in holders:
+        # It may be this very effect: whoever approves should know that it may have happened.
+        yield "held by", Text(f"{holder}: the same effect, unresolved; an approval lifts no hold", style=AMBER)
 
 
 def _payload(history: History) -> Iterator[RenderableType]:

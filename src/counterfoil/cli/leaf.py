@@ -229,11 +229,15 @@ def evidence(number: int, event: Event, *, payload: bool) -> Iterator[Renderable
     yield facts(pairs, inset=INSET)
 
 
-def _says(said: Evidence) -> Text:
+def speaks_of(said: Evidence) -> str:
+    """What a finding is about: one attempt, every attempt with its key, or the operation."""
     # What one sender or one look does not know says nothing of another attempt, whatever it might have covered.
     alone = said.finding in (Finding.UNKNOWN, Finding.NOT_SENT)
-    of = f"attempt {said.attempt}" if alone else _COVERS.get(said.coverage, f"attempt {said.attempt}")
-    text = Text.assemble((said.finding.value, _FINDINGS[said.finding]), f" of {of}")
+    return f"attempt {said.attempt}" if alone else _COVERS.get(said.coverage, f"attempt {said.attempt}")
+
+
+def _says(said: Evidence) -> Text:
+    text = Text.assemble((said.finding.value, _FINDINGS[said.finding]), f" of {speaks_of(said)}")
     return text + Text("; it contradicts what was known", style=AMBER) if said.contradicts else text
 
 

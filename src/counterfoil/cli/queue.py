@@ -18,6 +18,7 @@ from counterfoil.domain.schedule import APPROVE, CALL
 from counterfoil.runtime.queue import Asks, Fill, Queue, Waiting, arranged, read
 
 LIMIT_MAX = 1_000_000
+NAME_COLUMNS = 24
 
 
 def add(verb: argparse.ArgumentParser) -> None:
@@ -70,10 +71,12 @@ def why(entry: Waiting) -> str:
     if operation.unresolved:
         return why_unresolved(operation, entry.outcome)
     if operation.step == APPROVE and asked is not None:
-        said = f"{len(asked.approved_by)} of {asked.people} approvals of {figure(operation.value)}"
+        said = f"{len(asked.approved_by)} of {asked.people} approvals, {figure(operation.value)} at risk"
         return said + (", and time is over" if _over(entry) else "")
     said = "approved, proven not to have left" if operation.step == CALL else "approved, not sent"
-    return said + (", and time is over" if _over(entry) else "")
+    if _over(entry):
+        return f"{said}, and time is over"
+    return f"{said}{_in_the_way(entry)}"
 
 
 def next_step(entry: Waiting) -> str:
@@ -86,7 +89,9 @@ def next_step(entry: Waiting) -> str:
     if _over(entry):
         return "the same call asks anew"
     who = "the worker sends it, or revoke"
-    if operation.step == APPROVE:
+    if entry.held_by or entry.breaker:
+        who = "settle what is unknown, or revoke"
+    elif operation.step == APPROVE:
         who = "approve or deny"
     elif operation.step == CALL:
         who = "the same call sends it, or revoke"
@@ -95,6 +100,17 @@ def next_step(entry: Waiting) -> str:
 
 def _over(entry: Waiting) -> bool:
     return entry.asked is not None and entry.now > entry.asked.ends_at
+
+
+def _in_the_way(entry: Waiting) -> str:
+    """Why it does not go although people have allowed it; empty where nothing is in its way."""
+    from counterfoil.cli.terminal import clipped
+
+    if entry.held_by:
+        first, *others = entry.held_by
+        more = f" and {len(others)} more" if others else ""
+        return f": {first}{more} of the same effect is unresolved"
+    return f": breaker {clipped(entry.breaker, NAME_COLUMNS)} is open" if entry.breaker else ""
 
 
 def _until(entry: Waiting) -> str:
@@ -147,6 +163,8 @@ def _entry(entry: Waiting) -> dict[str, Any]:
         "age_seconds": round(entry.age, 3),
         "why": why(entry),
         "next": next_step(entry),
+        "held_by": list(entry.held_by),
+        "breaker": entry.breaker or None,
         "owner": operation.owner or None,
         "business_owner": entry.business_owner or None,
         "asked": None if asked is None else msgspec.to_builtins(asked),

@@ -16,14 +16,14 @@ from counterfoil.cli.leaf import Flow
 from counterfoil.cli.list import NOTHING
 from counterfoil.cli.marks import AMBER, QUIET, STRONG, duration, figure, lifecycle_mark, moment
 from counterfoil.cli.named import SHORT_CHARS
-from counterfoil.cli.queue import next_step, why
+from counterfoil.cli.queue import NAME_COLUMNS, next_step, why
 from counterfoil.cli.terminal import clipped
 from counterfoil.domain.lifecycle import lifecycle, permission_now
 from counterfoil.runtime.queue import Fill, Queue, Waiting
 
 TABLE_COLUMNS = 110
 """From here on a table; below, each operation is a card."""
-NAME_COLUMNS, KEY_COLUMNS = 24, 48
+KEY_COLUMNS = 48
 NAMES = ("exposure", "age", "operation", "why, and what is next", "owner", "escalation")
 NOBODY_OWNS = "nobody"
 EMPTY = "nothing waits for anybody"

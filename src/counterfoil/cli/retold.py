@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from counterfoil.cli.leaf import removed_line, short
+from counterfoil.cli.leaf import removed_line, short, speaks_of
 from counterfoil.cli.marks import duration, moment
 from counterfoil.cli.story import heard
 from counterfoil.cli.terminal import clipped
@@ -42,7 +42,7 @@ def what(happened: Happened) -> str:
         case Evidence() as said:
             more = "; it contradicts what was known" if said.contradicts else ""
             told = "" if heard(said) == said.finding.value else f"{heard(said)}, "
-            return f"{said.source.value}: {told}{said.finding.value} of attempt {said.attempt}{more}"
+            return f"{said.source.value}: {told}{said.finding.value} of {speaks_of(said)}{more}"
         case Decided() as said:
             return _decision(said, happened)
         case Removed():
@@ -119,7 +119,7 @@ def _observer(said: Evidence) -> str:
 
 
 def _known(name: str, how: str) -> str:
-    return _cut(name) + (f", known by {_cut(how)}" if how else "")
+    return _cut(name) + (f", {_cut(how)}" if how else "")
 
 
 # -- by which rule -----------------------------------------------------------------------------------------------------

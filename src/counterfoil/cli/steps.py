@@ -25,9 +25,10 @@ from counterfoil.domain.event import (
     first_begun,
     removal_said,
 )
+from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import overridden_by, override_stands
 from counterfoil.domain.retry import Situation, decide_retry
-from counterfoil.domain.words import Basis, Dispatch, Outcome, Source
+from counterfoil.domain.words import Basis, Dispatch, Disposition, Outcome, Permission, Source
 from counterfoil.runtime.export import body_of
 
 CONDITIONS = (
@@ -186,14 +187,25 @@ def _again(
         contract=contract, attempts=attempts, discrepancy=discrepancy, now=now,
         longest_delivery=assumed_delivery(first_begun(history.events)),
     )  # fmt: skip
+    ended = _ended(history.operation)
     for basis in Basis:
         decision = decide_retry(situation, automatic=False, basis=basis)
         name, because = basis.value, "; ".join(decision.because)
-        if basis is Basis.OPERATOR_OVERRIDE and decision.allowed and not override_stands(history.events):
+        if ended:
+            yield Step(name=name, allowed=False, because=ended)
+        elif basis is Basis.OPERATOR_OVERRIDE and decision.allowed and not override_stands(history.events):
             yield Step(name=name, allowed=False, because=_undecided(history))
         else:
             command = to.act("attempt", history.operation.id, f"--basis {basis.value} {WHO}")
             yield Step(name=name, allowed=decision.allowed, because=because, command=command)
+
+
+def _ended(operation: Operation) -> str:
+    """What a person decided that ends every further attempt; empty where nobody did."""
+    if operation.disposition is Disposition.ABANDONED:
+        return "the operation was abandoned"
+    final = operation.permission in (Permission.DENIED, Permission.REVOKED)
+    return f"permission is {operation.permission.value}" if final else ""
 
 
 def _undecided(history: History) -> str:

@@ -76,6 +76,8 @@ class _Walk:
         self.provider_key = self.payload_digest = ""
         self.settled_by = ""
         self.held_by = ""
+        self.begun_seq = 0
+        """Number of the event that began its last attempt."""
         self.looks = 0
         self.looked_at: float | None = None
         self.removed: Removed | None = None
@@ -182,6 +184,7 @@ class _Walk:
         self.provider_key = self.provider_key or begun.provider_key
         self.attempts = (*self.attempts, msgspec.structs.replace(begun.attempt, started_at=event.at))
         self.settled_by = self.held_by = ""
+        self.begun_seq = event.seq
 
     def _based(self, event: Event, begun: Begun) -> None:
         """The basis on record held at that moment; a first attempt needs none."""
@@ -344,11 +347,14 @@ class _Walk:
         """The step of an operation of which nothing is unresolved."""
         mandate = self.mandate
         if mandate.permission is Permission.PENDING:
-            return APPROVE
+            done = any(a.finding in (Finding.SUCCEEDED, Finding.ACCEPTED) for a in self.attempts)
+            return "" if done else APPROVE
         sent = any(a.finding is not Finding.NOT_SENT for a in self.attempts)
         if mandate.permission is not Permission.AUTHORIZED or not mandate.approval or sent:
             return ""
-        return CALL if self.attempts and self.attempts[-1].approval == mandate.approval else DISPATCH
+        if mandate.approval > self.begun_seq:
+            return DISPATCH
+        return CALL if self.attempts[-1].approval else ""
 
     def _expected(self, history: History) -> dict[str, object]:
         folded = fold(self.attempts, self.discrepancy, follows=self._follows())

@@ -32,7 +32,9 @@ def approve(who: Decider, *, bound: str) -> Rule:
             return operation, facts
         after = msgspec.structs.replace(operation, permission=Permission.AUTHORIZED)
         if not operation.unresolved:
-            after = msgspec.structs.replace(after, step=DISPATCH, due_at=now + proposed.required.seconds)
+            waits = operation.dispatch is Dispatch.NOT_STARTED  # what was settled goes again only for whoever asks
+            step, due_at = (DISPATCH, now + proposed.required.seconds) if waits else ("", 0.0)
+            after = msgspec.structs.replace(after, step=step, due_at=due_at)
         return after, facts
 
     return decided(who, Verb.APPROVE, judge)

@@ -334,8 +334,8 @@ def _left_of(removed: Removed) -> Begun | None:
 
 
 def destination_of(events: tuple[Event, ...], otherwise: str) -> str:
-    """Where it was frozen to go, when it was claimed or proposed; a later change of the action moves nothing."""
-    for event in events:
+    """Where it was frozen to go, when it was last claimed or proposed; a change of the action alone moves nothing."""
+    for event in reversed(events):
         if event.kind is EventKind.BEGUN:
             return begun_of(event).destination
         if event.kind is EventKind.PROPOSED:

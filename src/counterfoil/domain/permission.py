@@ -12,9 +12,9 @@ from counterfoil.domain.event import EventKind, History, encode
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import overridden_by, override_stands
 from counterfoil.domain.retry import RetryDecision
-from counterfoil.domain.schedule import APPROVE
+from counterfoil.domain.schedule import APPROVE, DISPATCH
 from counterfoil.domain.terms import NO_POLICY, Terms
-from counterfoil.domain.words import AttemptClass, Basis, Permission
+from counterfoil.domain.words import AttemptClass, Basis, Dispatch, Outcome, Permission
 
 NOT_DECIDED = "no override is on record for what stands there now"
 MORE_TOLD = "the last who decided it was told that it takes more people"
@@ -138,3 +138,22 @@ def _asked_after(ended: Amendment, proposed: Proposed, now: float) -> Amendment:
     """Record that an answer has ended, as itself, and put the question anew: its caller asks again."""
     asked = ask(ended.operation, proposed, ("it expired",), now)
     return msgspec.structs.replace(asked, events=(*ended.events, *asked.events))
+
+
+def waits_for(history: History, operation: Operation, otherwise: tuple[str, float]) -> tuple[str, float]:
+    """The step, and when it is due, of an operation of which evidence has left nothing unresolved.
+
+    Args:
+        history: as it stood before that evidence.
+        operation: as it stands after it.
+        otherwise: what follows from its attempts alone.
+    """
+    standing = authority(history)
+    if operation.permission is Permission.PENDING:
+        done = operation.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED)
+        return ("", 0.0) if done else (APPROVE, standing.ends_at)
+    if operation.permission is not Permission.AUTHORIZED:
+        return "", 0.0
+    begun = max((e.seq for e in history.events if e.kind is EventKind.BEGUN), default=0)
+    fresh = operation.dispatch is Dispatch.NOT_STARTED and standing.approval > begun
+    return (DISPATCH, standing.ends_at) if fresh else otherwise

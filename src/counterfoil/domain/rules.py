@@ -25,7 +25,7 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import released_beside
 from counterfoil.domain.payload import content, is_intact, salted_digest
-from counterfoil.domain.permission import Permitted, Sought, is_final, permit
+from counterfoil.domain.permission import Permitted, Sought, is_final, permit, waits_for
 from counterfoil.domain.retry import RetryDecision, Situation, decide_retry
 from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REST, REVIEW, Next, next_step
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Source
@@ -118,8 +118,11 @@ def observe(evidence: Evidence, record: bytes, body: bytes | None, contract: Con
         moved = advance(
             history.operation, attempts, discrepancy, evidence, contract, jitter=jitter, granted=granted
         )  # fmt: skip
+        step, due_at = moved.next.step, _due_at(moved.next, evidence, now)
+        if not moved.operation.unresolved:
+            step, due_at = waits_for(history, moved.operation, (step, due_at))
         return Amendment(
-            operation=msgspec.structs.replace(moved.operation, due_at=_due_at(moved.next, evidence, now)),
+            operation=msgspec.structs.replace(moved.operation, step=step, due_at=due_at),
             events=(NewEvent(kind=EventKind.OBSERVED, record=record, body=body),),
         )
 

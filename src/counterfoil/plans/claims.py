@@ -71,7 +71,7 @@ def _proposed(order: Order, required: Required, provider_key: str, payload_diges
     intent, action = order.intent, order.action
     bound = Bound(
         tenant=intent.tenant, actor=intent.actor, action=intent.action, account=intent.account,
-        destination=action.destination, fingerprint=intent.fingerprint, payload_digest=payload_digest, wire=wire,
+        destination=intent.destination, fingerprint=intent.fingerprint, payload_digest=payload_digest, wire=wire,
         contract=action.contract_digest, policy=order.terms.digest, code=action.code,
     )  # fmt: skip
     return Proposed(

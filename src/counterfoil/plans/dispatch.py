@@ -265,6 +265,11 @@ def again(
         yield from _note_difference(order, draw, history)
         if removal_said(history.events) or not may_dispatch(history.operation):
             return stands(history)
+    if needs_people(history, order.terms) and history.operation.dispatch is Dispatch.NOT_STARTED:
+        # People are asked about the place it is declared for now; once something may have left, nothing moves it.
+        order = msgspec.structs.replace(
+            order, intent=msgspec.structs.replace(order.intent, destination=order.action.destination)
+        )
     begun = begun_for(order.action, draw, destination=order.intent.destination, mentioned=order.mentioned)
     begun = msgspec.structs.replace(
         begun, provider_key=history.operation.id, by=asked.by, reason=asked.reason, how=asked.how

@@ -17,8 +17,9 @@ from counterfoil.domain.escalation import due, waits
 from counterfoil.domain.event import History
 from counterfoil.domain.lifecycle import outcome_now
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.policy import Escalation, Policy, escalation_of
-from counterfoil.domain.schedule import REST
+from counterfoil.domain.override import released_beside
+from counterfoil.domain.policy import Escalation, Policy, breaker_of, escalation_of
+from counterfoil.domain.schedule import CALL, DISPATCH, REST
 from counterfoil.domain.words import Dispatch, Outcome
 from counterfoil.runtime.escalating import NOBODY
 from counterfoil.runtime.policies import in_force
@@ -52,6 +53,10 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     escalated: int = 0
     """How often it was passed up before."""
     business_owner: str = ""
+    held_by: tuple[str, ...] = ()
+    """Of what was approved and not sent: the unresolved operations of its effect that nobody released it beside."""
+    breaker: str = ""
+    """Of the same: the open breaker that lets nothing new go."""
     unreadable: str = ""
     """Why its events cannot be read; it stands in the queue all the same."""
 
@@ -180,35 +185,57 @@ def read(ledger: Ledger) -> tuple[list[Waiting], list[Fill]]:
         found = store.pending()
     except ValueError as error:
         raise InvariantBroken(f"a row of what waits holds a word that is none of the house's: {error}") from None
-    waiting = [entry for operation in found if (entry := _one(ledger, operation, policy)) is not None]
     fills = []
     for breaker in policy.breakers if policy else ():
         exposure = float(str(store.query(*counted(breaker, store.now()))[0][0]))
         fills.append(Fill(breaker=breaker.name, exposure=exposure, limit=breaker.unknown_exposure_max))
-    return waiting, fills
+    reader = _Reader(ledger, policy, frozenset(fill.breaker for fill in fills if fill.open))
+    return [entry for operation in found if (entry := reader.one(operation)) is not None], fills
 
 
-def _one(ledger: Ledger, operation: Operation, policy: Policy | None) -> Waiting | None:
-    """One operation with what its events say of it; None where it was settled since it was listed."""
-    escalation = escalation_of(policy, operation.action, operation.account)
-    try:
-        history = ledger.history(operation.id)
-        return waiting_of(history, escalation, now=ledger.store.now(), alive=_alive(ledger, history.operation))
-    except ValueError as error:  # msgspec's errors are, too; a receipt that cannot be read is no receipt less
-        return Waiting(
-            operation=operation,
-            outcome=operation.outcome,
-            now=ledger.store.now(),
-            business_owner=escalation.business_owner,
-            unreadable=str(error),
+class _Reader:
+    """Reads one waiting operation after another, under the policy in force and the breakers that are open."""
+
+    def __init__(self, ledger: Ledger, policy: Policy | None, tripped: frozenset[str]) -> None:
+        self._ledger, self._policy, self._tripped = ledger, policy, tripped
+
+    def one(self, operation: Operation) -> Waiting | None:
+        """One operation with what its events say of it; None where it was settled since it was listed."""
+        escalation = escalation_of(self._policy, operation.action, operation.account)
+        now = self._ledger.store.now()
+        try:
+            history = self._ledger.history(operation.id)
+            entry = waiting_of(history, escalation, now=now, alive=self._alive(history.operation))
+            return None if entry is None else self._in_the_way(entry, history)
+        except ValueError as error:  # msgspec's errors are, too; a receipt that cannot be read is no receipt less
+            return Waiting(
+                operation=operation,
+                outcome=operation.outcome,
+                now=now,
+                business_owner=escalation.business_owner,
+                unreadable=str(error),
+            )
+
+    def _alive(self, operation: Operation) -> bool:
+        """Whether an attempt is provably in hand; asked only of those that nobody has reported on."""
+        if operation.dispatch is not Dispatch.STARTED or operation.outcome is not Outcome.UNOBSERVED:
+            return False
+        return self._ledger.get(operation.id).outcome is Outcome.UNOBSERVED
+
+    def _in_the_way(self, entry: Waiting, history: History) -> Waiting:
+        """What keeps an approved operation from going, as its claim would find it."""
+        operation = entry.operation
+        if operation.unresolved or operation.step not in (DISPATCH, CALL):
+            return entry
+        holders = [o.id for o in self._ledger.store.holders(operation.effect)]
+        beside = released_beside(history.events)
+        breaker = breaker_of(self._policy, operation.action, operation.account) if self._policy else None
+        stops = breaker is not None and breaker.name in self._tripped and not operation.attempts
+        return msgspec.structs.replace(
+            entry,
+            held_by=() if beside.issuperset(holders) else tuple(holders),
+            breaker=breaker.name if breaker is not None and stops else "",
         )
-
-
-def _alive(ledger: Ledger, operation: Operation) -> bool:
-    """Whether an attempt is provably in hand; asked only of those that nobody has reported on."""
-    if operation.dispatch is not Dispatch.STARTED or operation.outcome is not Outcome.UNOBSERVED:
-        return False
-    return ledger.get(operation.id).outcome is Outcome.UNOBSERVED
 
 
 def waiting_of(history: History, escalation: Escalation, *, now: float, alive: bool = False) -> Waiting | None:
