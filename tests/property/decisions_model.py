@@ -12,6 +12,14 @@ from typing import Any, NamedTuple
 SEQ_BITS = 15
 """An event's row number is its operation's, then this many bits of sequence."""
 DAY = 86_400.0
+CLASS_OF = {
+    "": "first", "not_sent": "after_not_sent", "same_key_replay": "same_key", "absence_proven": "after_absence",
+    "rejected_without_effect": "override",
+}  # fmt: skip
+"""What an approval must allow, by the basis a claim names."""
+OVERRIDE = "operator_override"
+BREAKER_MAX = 2.0
+"""Unknown sends at which a variant with a breaker lets nothing new go."""
 
 
 class Variant(NamedTuple):
@@ -27,6 +35,7 @@ class Variant(NamedTuple):
     refuses: bool = False
     one_shot: str = "no"
     override_people: int = 1
+    breaker: bool = False
 
 
 class InForce(NamedTuple):
@@ -44,6 +53,8 @@ class Taken(NamedTuple):
     by: str
     seq: int
     at: float
+    of: int = 1
+    """How many people an override took when it was taken."""
 
 
 class Sent(NamedTuple):
@@ -79,38 +90,46 @@ class Model:
         self.sends: list[Sent] = []
         self.removed: set[str] = set()
         """Operations whose record retention took away: none of them is ever sent again."""
+        self.erased: set[str] = set()
+        """Operations whose payload is gone: there is nothing to send."""
 
     # -- authority -----------------------------------------------------------------------------------------------------
 
-    def objection(self, operation: str, rows: list[Row], policy: InForce, now: float, doing: str) -> str:
+    def objection(self, operation: str, rows: list[Row], policy: InForce, doing: str, *, protected: bool) -> str:
         """Why this send has no authority; empty where it has one.
 
         Args:
             operation: which.
             rows: its events, the claim of this send being the last.
             policy: the one in force.
-            now: by the store's clock, at the claim.
             doing: what the harness was about: `call`, `work`, `attempt`, `override`, `release`, ...
+            protected: the provider knows the key again.
         """
         mine = [t for t in self.taken if t.operation == operation]
         ended = {t.verb for t in mine} & {"abandon", "deny", "revoke"}
-        if operation in self.removed:
-            return "its record was removed"
-        if ended:
-            return f"somebody had decided to {', '.join(sorted(ended))}"
-        if policy.variant.refuses:
-            return "the policy refuses it"
-        if doing not in ("call", "work", "attempt", "override"):
-            return f"nobody sends anything by {doing}"
-        if rows[-1].record.get("basis") == "operator_override":
-            return self._against_override(mine, rows, policy.variant, doing)
+        basis, variant = rows[-1].record.get("basis", ""), policy.variant
+        checks = {
+            "its record was removed": operation in self.removed,
+            "its payload was erased": operation in self.erased,
+            f"somebody had decided to {', '.join(sorted(ended))}": bool(ended),
+            "it had taken place": is_done(rows),
+            "the policy refuses it": variant.refuses,
+            f"nobody sends anything by {doing}": doing not in SENDING,
+            "the policy knows one shot only": variant.one_shot == "absolute" and self.may_have_left(operation),
+            "the policy lets only an override repeat it": variant.one_shot == "yes" and basis not in FINAL,
+        }
+        failed = [reason for reason, fails in checks.items() if fails]
+        if failed:
+            return failed[0]
+        if basis == OVERRIDE:
+            return self._against_override(mine, rows, variant, doing)
         questions = [row for row in rows if row.kind == "proposed"]
-        if not questions:
-            held_by_worker = doing == "work" and rows[0].kind == "held" and self._first(operation)
-            if held_by_worker:
-                return "a held one is not sent by its release"
-            return "the policy asks for an approval, and nobody was asked" if policy.variant.people else ""
-        return self._against_approval(operation, mine, questions[-1], policy, now)
+        against = self._against_basis(operation, rows, basis, doing, protected=protected)
+        if against or questions:
+            return against or self._against_approval(operation, mine, questions[-1], policy, rows[-1])
+        if doing == "work" and rows[0].kind == "held" and self._first(operation):
+            return "a held one is not sent by its release"
+        return "the policy asks for an approval, and nobody was asked" if variant.people else ""
 
     def may_have_left(self, operation: str) -> bool:
         """Something of it may be outside."""
@@ -119,28 +138,41 @@ class Model:
     def _first(self, operation: str) -> bool:
         return not any(s.operation == operation for s in self.sends)
 
+    def _against_basis(self, operation: str, rows: list[Row], basis: str, doing: str, *, protected: bool) -> str:
+        """Why a further send may not rest on what its claim names."""
+        found = {row.record["finding"] for row in rows if is_certain(row)}
+        left = self.may_have_left(operation)
+        fails = {
+            "": not self._first(operation),
+            "not_sent": left or self._first(operation),
+            "same_key_replay": not protected,
+            "absence_proven": "absent" not in found,
+            "rejected_without_effect": "rejected" not in found or doing == "work",
+        }
+        return f"{basis or 'a first attempt'} does not hold" if fails[basis] else ""
+
     def _against_override(self, mine: list[Taken], rows: list[Row], policy: Variant, doing: str) -> str:
         if doing != "override":
             return f"{doing} asks for no override"
-        if policy.one_shot == "absolute" and self.may_have_left(mine[0].operation if mine else ""):
-            return "the policy knows one shot only"
-        people = {t.by for t in mine if t.verb == "override" and t.seq > fresh_since(rows[:-1])}
-        return "" if len(people) >= policy.override_people else f"{len(people)} people have overridden it"
+        decided = [t for t in mine if t.verb == "override" and t.seq > fresh_since(rows[:-1])]
+        people = {t.by for t in decided}
+        takes = max(policy.override_people, decided[-1].of if decided else 1)
+        return "" if len(people) >= takes else f"{len(people)} people of {takes} have overridden it"
 
-    def _against_approval(self, operation: str, mine: list[Taken], asked: Row, policy: InForce, now: float) -> str:
-        yes = [t for t in mine if t.verb == "approve" and t.seq > asked.seq]
-        if asked.record["bound"]["policy"] != policy.digest:
-            return "it was approved under another policy"
+    def _against_approval(self, operation: str, mine: list[Taken], asked: Row, policy: InForce, claim: Row) -> str:
         required = asked.record["required"]
-        if len({t.by for t in yes}) < required.get("people", 1):
-            return f"{len(yes)} people have approved it"
-        if now > yes[-1].at + required.get("seconds", DAY):
-            return "its approval had ended"
+        yes = [t for t in mine if t.verb == "approve" and t.seq > asked.seq]
         under = [s for s in self.sends if s.operation == operation and s.seq > asked.seq and not s.overrides]
         used = sum(not s.stayed for s in under)
-        if used >= required.get("uses", 1):
-            return f"its approval was used {used} times"
-        return ""
+        needed = CLASS_OF[claim.record.get("basis", "")]
+        checks = {
+            "it was approved under another policy": asked.record["bound"]["policy"] != policy.digest,
+            f"{len(yes)} people have approved it": len({t.by for t in yes}) < required.get("people", 1),
+            "its approval had ended": bool(yes) and claim.at > yes[-1].at + required.get("seconds", DAY),
+            f"its approval was used {used} times": used >= required.get("uses", 1),
+            f"its approval allows no {needed}": needed not in required.get("attempts", ("first", "after_not_sent")),
+        }
+        return next((reason for reason, fails in checks.items() if fails), "")
 
     # -- who may decide ------------------------------------------------------------------------------------------------
 
@@ -166,11 +198,38 @@ class Model:
         }
         return "; ".join(reason for reason, fails in checks.items() if fails)
 
+    def against_exposing(self, verb: str, operation: str, rows: list[Row], by: str, policy: Variant) -> str:
+        """Why this person's override or release must not go through; empty where it may."""
+        mine = [t for t in self.taken if t.operation == operation]
+        left, absolute = self.may_have_left(operation), policy.one_shot == "absolute"
+        checks = {
+            "it was ended": bool({t.verb for t in mine} & {"abandon", "deny", "revoke"}),
+            "who asked": by == self.actor,
+            "again": any(t.by == by and t.verb == verb and t.seq > fresh_since(rows) for t in mine),
+            "the policy refuses it": policy.refuses,
+            "one shot only": absolute and (left or verb == "release"),
+            "it had taken place": is_done(rows),
+            "nothing of it was attempted": verb == "override" and self._first(operation),
+            "it was sent": verb == "release" and left,
+        }
+        return "; ".join(reason for reason, fails in checks.items() if fails)
+
+
+SENDING = frozenset({"call", "work", "attempt", "override"})
+"""What may send at all; a decision never does."""
+FINAL = frozenset({"", "not_sent", OVERRIDE})
+"""On what a further attempt rests under a policy that knows one shot."""
+
 
 def fresh_since(rows: list[Row]) -> int:
     """The last event after which a decision about more exposure knows all there is: a claim, or news."""
     said = [r.seq for r in rows if r.kind == "begun" or (r.kind == "observed" and r.record["finding"] != "unknown")]
     return max(said, default=0)
+
+
+def is_done(rows: list[Row]) -> bool:
+    """Evidence said that it took place, or will; nothing lowers that."""
+    return any(is_certain(row) and row.record["finding"] in {"succeeded", "accepted"} for row in rows)
 
 
 def is_certain(row: Row) -> bool:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import tempfile
 from pathlib import Path
 
-from tests.property.decisions_model import InForce, Model, Sent, Taken, Variant, rows_of
+from tests.property.decisions_model import (
+    BREAKER_MAX,
+    OVERRIDE,
+    InForce,
+    Model,
+    Sent,
+    Taken,
+    Variant,
+    is_certain,
+    rows_of,
+)
 
 from counterfoil import contracts
 from counterfoil.domain.answer import Replied, Silent
@@ -36,6 +47,12 @@ SAID = {"answered": 201, "rejected": 422}
 """What a fate is answered with; every other is silence."""
 
 
+AMOUNTS = {"first": 10, "second": 10, "other": 7, "third": 5}
+"""What is paid under each key: the first two are one payment, as far as anybody can tell."""
+
+contract_of = functools.cache(contracts.load)
+
+
 def policy_of(variant: Variant) -> Policy:
     """The policy a variant of the model stands for."""
     asks = None
@@ -51,7 +68,7 @@ def policy_of(variant: Variant) -> Policy:
     return Policy(
         name=variant.name, rules=(rule,), otherwise=Otherwise.ALLOW, retention=(ORDINARY,),
         override=Override(people=variant.override_people),
-        breakers=(Breaker(name="unknown", unknown_exposure_max=3.0),) if variant.uses > 1 else (),
+        breakers=(Breaker(name="unknown", unknown_exposure_max=BREAKER_MAX),) if variant.breaker else (),
     )  # fmt: skip
 
 
@@ -65,13 +82,15 @@ class World:
         self.policy = InForce(Variant("none"), "")
         self.objections: list[str] = []
         self.effects: dict[str, int] = {}
+        self.standing: dict[str, tuple[str, bool]] = {}
+        """By id, the key of each operation, and whether it was unresolved when something was last begun."""
         self.ledger = self._opened()
 
     def _opened(self) -> Ledger:
         store = SqliteStore(Path(self._folder.name) / "receipts.db", clock=lambda: self.now)
         ledger = Ledger(store, actor=ACTOR)
         said = declared({"account": ACCOUNT, "owner": "payments", "authoriser": "lea"}, "pay")
-        action = action_of(said, "pay", contract=contracts.load(self.contract), tenant="default")
+        action = action_of(said, "pay", contract=contract_of(self.contract), tenant="default")
         registered = Registered(action, self, key=lambda key, **_: key)
         ledger.register(registered)
         self.guarded = GuardedHttp(ledger, registered)
@@ -98,14 +117,12 @@ class World:
     def send(self, order, flight):
         operation, stayed = order.provider_key, self.fate == "not_sent"
         rows = rows_of(self.ledger.store, operation)
-        objection = self.model.objection(operation, rows, self.policy, rows[-1].at, self.doing)
-        if not objection:
-            objection = self.beside(operation, rows)
+        protected = self.contract == "lab.key"
+        objection = self.model.objection(operation, rows, self.policy, self.doing, protected=protected)
+        objection = objection or self.beside(operation, rows) or self.broken(operation)
         if objection:
             self.objections.append(f"{operation} was sent by {self.doing}: {objection}")
-        self.model.sends.append(
-            Sent(operation, rows[-1].seq, stayed, rows[-1].record.get("basis") == "operator_override")
-        )
+        self.model.sends.append(Sent(operation, rows[-1].seq, stayed, rows[-1].record.get("basis") == OVERRIDE))
         if stayed:
             return Silent(may_have_left=False, reason="connect_failed")
         flight.may_have_left = True
@@ -115,15 +132,25 @@ class World:
 
     def beside(self, operation: str, rows) -> str:
         """Why this must not go beside another of its effect; empty where nothing holds it."""
-        others = self.ledger.store.query(
-            "SELECT count(*) FROM operation WHERE unresolved > 0 AND id <> ? AND effect = "
-            "(SELECT effect FROM operation WHERE id = ?)", (operation, operation),
-        )  # fmt: skip
-        if not others[0][0] or self.model.may_have_left(operation):
+        found = {o.id: o for o in self.operations()}
+        amount = AMOUNTS[found[operation].key]
+        others = [o for o in found.values() if o.unresolved and o.id != operation and AMOUNTS[o.key] == amount]
+        if not others or self.standing.get(operation, ("", False))[1]:
             return ""
         begun = max((r.seq for r in rows[:-1] if r.kind == "begun"), default=0)
-        mine = {t.by for t in self.model.taken if t.operation == operation and t.verb == "release" and t.seq > begun}
-        return "" if mine else "another of its effect is unresolved, and nobody released it"
+        mine = [t for t in self.model.taken if t.operation == operation and t.verb == "release" and t.seq > begun]
+        if len({t.by for t in mine}) < (mine[-1].of if mine else 1):
+            return "another of its effect is unresolved, and nobody released it"
+        return ""
+
+    def broken(self, operation: str) -> str:
+        """Why nothing new may go; empty where too little is unknown for that, or it is begun already."""
+        sends = self.model.sends
+        if not self.policy.variant.breaker or any(s.operation == operation for s in sends):
+            return ""
+        left = [s.operation for s in sends if not s.stayed]
+        unknown = [one for one in left if not any(map(is_certain, rows_of(self.ledger.store, one)))]
+        return f"{len(unknown)} sends are unknown" if len(unknown) >= BREAKER_MAX else ""
 
     def answer(self, fate: str):
         """What comes back of one fate."""
@@ -150,6 +177,7 @@ class World:
     def act(self, doing: str, act, *, fate: str = "answered") -> str:
         """Do one thing; why it was refused, or nothing."""
         self.doing, self.fate = doing, fate
+        self.standing = {o.id: (o.key, bool(o.unresolved)) for o in self.operations()}
         try:
             act()
         except InvariantBroken:
@@ -167,7 +195,8 @@ class World:
         rows = rows_of(self.ledger.store, operation)
         if not refused and len(rows) > seq:  # the same decision again is the one on record
             last = rows[-1]
-            self.model.taken.append(Taken(verb, operation, by, last.seq, last.at))
+            of = self.policy.variant.override_people
+            self.model.taken.append(Taken(verb, operation, by, last.seq, last.at, of))
         return refused
 
     def adopt(self, variant: Variant) -> None:
@@ -192,8 +221,19 @@ class World:
         """An answer that nobody waited for any more."""
         ledger = self.ledger
         action = ledger.registered_for(operation).action
-        draw = ledger._drawer.draw()
-        drive(late(operation, action, attempt, self.answer(fate), draw), ledger._executor)
+        plan = late(operation, action, attempt, self.answer(fate), ledger._drawer.draw())
+        self.act("late", lambda: drive(plan, ledger._executor))
+
+    def erase(self, operation: str) -> None:
+        """Null what was sent and answered, where its outcome is known."""
+        if not self.act("erase", lambda: self.ledger.erase(operation, by="user:lea", reason="they asked")):
+            self.model.erased.add(operation)
+
+    def retain(self) -> None:
+        """Remove and erase what the policy keeps no longer."""
+        for gone in self.ledger.retain(by="user:lea"):
+            said = {"removed": self.model.removed, "erased": self.model.erased}
+            said.get(gone.did, set()).add(gone.operation)
 
     def operations(self) -> list:
         """Every operation there is, oldest first."""

@@ -8,39 +8,44 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.property.decisions_model import Variant, is_certain, rows_of
-from tests.property.decisions_world import ACTOR, World
+from tests.property.decisions_world import ACTOR, AMOUNTS, World
 
 from counterfoil.domain.audit import audit
 from counterfoil.domain.words import Basis
 
 NIGHTLY = bool(os.environ.get("COUNTERFOIL_NIGHTLY"))
 """The long form, for `make nightly`."""
-EXAMPLES, STEPS = (1_500, 60) if NIGHTLY else (120, 40)
+EXAMPLES, STEPS = (2_000, 50) if NIGHTLY else (120, 25)
 
-PEOPLE = ("user:ada", "user:ben", "user:kim", ACTOR, "agent:boss")
-KEYS = ("first", "second", "other")
-"""Two keys of one payment, and one of another."""
-AMOUNTS = {"first": 10, "second": 10, "other": 7}
+PEOPLE = ("user:ada", "user:ben", "user:kim")
 FATES = ("answered", "reply_lost", "request_lost", "not_sent", "rejected")
-VARIANTS = (
-    Variant("nobody is asked"),
-    Variant("one person", people=1),
-    Variant("two of three", people=2, approvers=frozenset({"user:ada", "user:ben", "user:kim"})),
-    Variant("two uses", people=1, uses=2, classes=frozenset({"first", "after_not_sent", "same_key"})),
-    Variant("one shot", one_shot="absolute"),
-    Variant("overrides by two", override_people=2),
-    Variant("refused", refuses=True),
-)
-
-people = st.sampled_from((*PEOPLE[:2] * 3, *PEOPLE))
-fates = st.sampled_from(FATES)
-whose = st.integers(min_value=0, max_value=9)
-"""Which operation, modulo how many there are."""
-stale = st.sampled_from((0, 0, 0, 0, 0, 0, 1))
-"""How many events behind the last the person saw."""
-
+LATE = ("answered", "rejected", "silence")
+CLASSES = (("first",), ("first", "after_not_sent"), ("first", "after_not_sent", "same_key", "after_absence"))
 # Evidence may come by these; by nothing else does an unknown end.
 EVIDENCE = frozenset({"call", "work", "attempt", "override", "reconcile", "resolve", "late"})
+
+variants = st.builds(
+    Variant,
+    name=st.just("any"),
+    people=st.sampled_from((1, 0, 2)),
+    approvers=st.sampled_from((frozenset(), frozenset(PEOPLE), frozenset({*PEOPLE[:2], ACTOR}))),
+    classes=st.sampled_from(CLASSES).map(frozenset),
+    uses=st.sampled_from((1, 2)),
+    refuses=st.sampled_from((False, False, False, False, True)),
+    one_shot=st.sampled_from(("no", "no", "no", "absolute", "yes")),
+    override_people=st.sampled_from((1, 2)),
+    breaker=st.booleans(),
+)
+keys = st.sampled_from(tuple(AMOUNTS))
+fates = st.sampled_from(FATES)
+whose = st.integers(min_value=0, max_value=3)
+"""Which operation, modulo how many there are; 0 is the newest."""
+crowd = st.lists(st.sampled_from((*PEOPLE[:2], *PEOPLE, ACTOR)), min_size=1, max_size=3)
+"""Who decides it one after another; the same person twice, or who asked, among them."""
+stale = st.sampled_from((0, 0, 0, 0, 0, 1))
+"""How many events behind the last the first of them saw."""
+routes = st.lists(st.tuples(st.sampled_from(("call", "work", "attempt", *Basis)), fates), max_size=3)
+"""How somebody may try to send afterwards, and what would become of each send."""
 
 
 class Decisions(RuleBasedStateMachine):
@@ -49,18 +54,13 @@ class Decisions(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world: World | None = None
-        self.last = ""
-        """What was done last."""
         self.before: dict[str, object] = {}
 
-    @initialize(
-        contract=st.sampled_from(("lab.key", "lab.lookup", "lab.nothing")), variant=st.sampled_from((*VARIANTS[1:4] * 2, *VARIANTS[:-1])),
-        fate=fates,
-    )  # fmt: skip
+    @initialize(contract=st.sampled_from(("lab.key", "lab.lookup", "lab.nothing")), variant=variants, fate=fates)
     def begin(self, contract, variant, fate):
         self.world = World(contract)
-        self.world.adopt(variant)
-        self.call("first", fate)
+        self.world.adopt(variant._replace(refuses=False))
+        self.try_to_send("first", [("call", fate)])
 
     def teardown(self):
         if self.world is not None:
@@ -71,169 +71,165 @@ class Decisions(RuleBasedStateMachine):
         listed = self.world.operations()
         return listed[which % len(listed)]
 
-    def decide(self, verb, which, by, behind=0, **said):
-        """Decide something; a decision on something older is never taken."""
-        operation = self.one(which)
-        self.last = verb
-        refused = self.world.decide(verb, operation.id, by, seen=operation.seq - behind, **said)
-        taken = self.world.ledger.get(operation.id).operation.seq > operation.seq
-        assert not (taken and behind), f"{verb} was decided on what had changed since"
-        return operation, refused or ("" if taken else "it was on record already")
-
     def some(self):
         """There is an operation."""
         return self.world is not None and bool(self.world.operations())
 
     # -- callers and workers -------------------------------------------------------------------------------------------
 
-    @rule(key=st.sampled_from(KEYS), fate=fates)
-    def call(self, key, fate):
-        self.last = "call"
+    def try_to_send(self, key, ways):
+        """Go by each way in turn; what is sent by it is judged as it arrives."""
         world = self.world
-        world.act("call", lambda: world.ledger.call(world.guarded.order({"amount": AMOUNTS[key]}, key=key)), fate=fate)
+        for way, fate in ways:
+            if way == "call":
+                order = world.guarded.order({"amount": AMOUNTS[key]}, key=key)
+                world.act("call", lambda: world.ledger.call(order), fate=fate)  # noqa: B023 - it is done at once
+                self.came_of("call")
+            elif way == "work":
+                world.sweep(fate)
+                self.came_of("work")
+            else:
+                self.attempt(key, None if way == "attempt" else Basis(way), fate)
 
-    @rule(fate=fates)
-    def work(self, fate):
-        self.last = "work"
-        self.world.sweep(fate)
+    def attempt(self, key, basis, fate):
+        """Ask for one more attempt by name, where there is an operation."""
+        world = self.world
+        doing = "override" if basis is Basis.OPERATOR_OVERRIDE else "attempt"
+        for operation in [o.id for o in world.operations() if o.key == key]:
+            world.act(doing, lambda: world.ledger.attempt(operation, basis=basis, by="user:ada"), fate=fate)  # noqa: B023 - the same
+            self.came_of(doing)
+
+    @rule(key=keys, ways=routes, fate=fates)
+    def call(self, key, ways, fate):
+        self.try_to_send(key, [("call", fate), *ways])
 
     @precondition(some)
-    @rule(which=whose, fate=fates, basis=st.sampled_from([None, *Basis]))
-    def attempt(self, which, fate, basis):
-        operation, world = self.one(which), self.world
-        self.last = "override" if basis is Basis.OPERATOR_OVERRIDE else "attempt"
-        world.act(self.last, lambda: world.ledger.attempt(operation.id, basis=basis, by="user:ada"), fate=fate)
-
-    @precondition(some)
-    @rule(which=whose)
-    def reconcile(self, which):
-        operation, world = self.one(which), self.world
-        self.last = "reconcile"
-        world.act("reconcile", lambda: world.ledger.reconcile(operation.id))
-
-    @precondition(some)
-    @rule(which=whose, fate=st.sampled_from(("answered", "rejected", "silence")))
-    def late(self, which, fate):
-        operation = self.one(which)
-        if operation.attempts and operation.id not in self.world.model.removed:
-            self.last = "late"
-            self.world.late(operation.id, operation.attempts, fate)
+    @rule(which=whose, ways=routes)
+    def press(self, which, ways):
+        self.try_to_send(self.one(which).key, ways)
 
     # -- people --------------------------------------------------------------------------------------------------------
 
-    @precondition(some)
-    @rule(which=whose, by=people, behind=stale)
-    def approve(self, which, by, behind):
-        world, operation = self.world, self.one(which)
-        rows = rows_of(world.ledger.store, operation.id)
-        against = world.model.against_approve(operation.id, rows, by, world.ledger.store.now())
-        _, refused = self.decide("approve", which, by, behind)
-        assert bool(refused) == bool(against or behind), (refused, against)
-
-    @precondition(some)
-    @rule(which=whose, by=people, behind=stale, verb=st.sampled_from(("deny", "revoke", "abandon")))
-    def end(self, which, by, behind, verb):
-        self.decide(verb, which, by, behind)
-
-    @precondition(some)
-    @rule(which=whose, by=people, behind=stale, verb=st.sampled_from(("override", "release")))
-    def expose(self, which, by, behind, verb):
-        sends = len(self.world.model.sends)
-        operation, refused = self.decide(verb, which, by, behind)
+    def decide(self, verb, which, by, behind=0, **said):
+        """Decide something; a decision on something older is never taken. Why it was not, or nothing."""
+        operation, sends = self.one(which), len(self.world.model.sends)
+        refused = self.world.decide(verb, operation.id, by, seen=operation.seq - behind, **said)
+        taken = self.world.ledger.get(operation.id).operation.seq > operation.seq
+        assert not (taken and behind), f"{verb} was decided on what had changed since"
         assert len(self.world.model.sends) == sends, f"{verb} sent something"
-        assert refused or by not in PEOPLE[3:], f"{by} decided to {verb}"
-        absolute = self.world.policy.variant.one_shot == "absolute"
-        final = absolute and (verb == "release" or self.world.model.may_have_left(operation.id))
-        assert refused or not final, f"{verb} under an absolute one shot"
+        self.came_of(verb)
+        return refused or ("" if taken else "it was on record already")
 
     @precondition(some)
-    @rule(which=whose, by=people, behind=stale, looks=st.integers(0, 2), said=st.sampled_from(
+    @rule(which=whose, who=crowd, behind=stale, ways=routes)
+    def approve(self, which, who, behind, ways):
+        world, operation = self.world, self.one(which)
+        for n, by in enumerate(who):
+            older = 0 if n else behind
+            rows = rows_of(world.ledger.store, operation.id)
+            against = world.model.against_approve(operation.id, rows, by, world.ledger.store.now())
+            refused = self.decide("approve", which, by, older)
+            assert bool(refused) == bool(against or older), (refused, against)
+        self.try_to_send(operation.key, ways)
+
+    @precondition(some)
+    @rule(which=whose, by=crowd, behind=stale, verb=st.sampled_from(("deny", "revoke", "abandon")), ways=routes)
+    def end(self, which, by, behind, verb, ways):
+        operation = self.one(which)
+        refused = self.decide(verb, which, by[0], behind)
+        assert refused or verb != "deny" or by[0] != ACTOR, "who asked answered it"
+        assert refused or verb != "abandon" or operation.unresolved, "nothing of it was unresolved"
+        self.try_to_send(operation.key, ways)
+
+    @precondition(some)
+    @rule(which=whose, who=crowd, behind=stale, verb=st.sampled_from(("override", "override", "release")), ways=routes)
+    def expose(self, which, who, behind, verb, ways):
+        world, operation = self.world, self.one(which)
+        for n, by in enumerate(who):
+            rows = rows_of(world.ledger.store, operation.id)
+            against = world.model.against_exposing(verb, operation.id, rows, by, world.policy.variant)
+            refused = self.decide(verb, which, by, 0 if n else behind)
+            assert refused or not against, f"{verb}: {against}"
+        last = ("call" if verb == "release" else Basis.OPERATOR_OVERRIDE, "reply_lost")
+        self.try_to_send(operation.key, [*ways[1:], last, *ways[:1]])
+
+    @precondition(some)
+    @rule(which=whose, by=crowd, behind=stale, looks=st.integers(0, 2), said=st.sampled_from(
         ("wait_until", "investigate", "assign", "escalate")
     ))  # fmt: skip
     def care(self, which, by, behind, looks, said):
         words = {
             "wait_until": {"until": self.world.ledger.store.now() + 300.0},
             "investigate": {"channel": "their support", "looks": looks},
-            "assign": {"owner": "user:kim"},
+            "assign": {"owner": by[-1]},
             "escalate": {"to": "the desk's lead"},
         }
-        self.decide(said, which, by, behind, **words[said])
+        self.decide(said, which, by[0], behind, **words[said])
 
-    @precondition(some)
-    @rule(which=whose, fate=fates, then=st.lists(st.sampled_from(("call", "work", "clock", "replay")), max_size=3))
-    def approve_and_go(self, which, fate, then):
-        """Everybody who may say yes says so, and then whoever may send does, or time passes."""
-        self.call(self.one(which).key, fate)
-        for by in PEOPLE[:2]:
-            self.decide("approve", which, by)
-        for doing in then:
-            if doing == "call":
-                self.call(self.one(which).key, fate)
-            elif doing == "work":
-                self.work(fate)
-            elif doing == "replay":
-                self.attempt(which, fate, Basis.SAME_KEY_REPLAY)
-            else:
-                self.clock(3)
-        self.last = "call"  # what comes of it comes of the sends in it
-
-    @precondition(some)
-    @rule(which=whose, fate=fates, number=st.integers(1, 2), times=st.integers(1, 2))
-    def override_and_go(self, which, fate, number, times):
-        """One or two people override it, and it is attempted once, or once too often."""
-        for by in PEOPLE[:number]:
-            self.decide("override", which, by)
-        for _ in range(times):
-            self.attempt(which, fate, Basis.OPERATOR_OVERRIDE)
-
-    @precondition(some)
-    @rule(which=whose, number=st.integers(1, 2), fate=fates)
-    def release_and_call(self, which, number, fate):
-        for by in PEOPLE[:number]:
-            self.decide("release", which, by)
-        self.call(self.one(which).key, fate)
-
-    @precondition(some)
-    @rule(which=whose, outcome=st.sampled_from(("succeeded", "rejected", "accepted")))
-    def resolve(self, which, outcome):
-        operation, world = self.one(which), self.world
-        self.last = "resolve"
-        said = {"evidence": {"seen": "on their statement"}, "by": "user:ada", "reason": "I looked"}
-        world.act("resolve", lambda: world.ledger.resolve(operation.id, outcome, **said))
-
-    @rule(variant=st.sampled_from((*VARIANTS[1:4], *VARIANTS)))
-    def adopt(self, variant):
-        self.last = "adopt"
+    @rule(variant=variants, which=whose, ways=routes)
+    def adopt(self, variant, which, ways):
         self.world.adopt(variant)
+        self.came_of("adopt")
+        if self.world.operations():
+            self.try_to_send(self.one(which).key, ways)
 
-    # -- time and the file ---------------------------------------------------------------------------------------------
+    # -- evidence, time and the file -----------------------------------------------------------------------------------
 
-    @rule(hundreds=st.sampled_from((1, 2, 3, 10, -2, -20)))
-    def clock(self, hundreds):
-        self.last = "clock"
+    @precondition(some)
+    @rule(which=whose, how=st.sampled_from(("late", "reconcile", "resolve")), fate=st.sampled_from(LATE), ways=routes)
+    def learn(self, which, how, fate, ways):
+        operation, world = self.one(which), self.world
+        if how == "late" and operation.attempts and operation.id not in world.model.removed:
+            world.late(operation.id, operation.attempts, fate)
+        elif how == "reconcile":
+            world.act("reconcile", lambda: world.ledger.reconcile(operation.id))
+        elif how == "resolve":
+            outcome = {"answered": "succeeded", "silence": "accepted"}.get(fate, fate)
+            said = {"evidence": {"seen": "on their statement"}, "by": "user:ada", "reason": "I looked"}
+            world.act("resolve", lambda: world.ledger.resolve(operation.id, outcome, **said))
+        self.came_of(how)
+        self.try_to_send(operation.key, ways)
+
+    @precondition(some)
+    @rule(hundreds=st.sampled_from((1, 2, 3, 10, -2, -20)), which=whose, ways=routes)
+    def clock(self, hundreds, which, ways):
         self.world.now += hundreds * 100.0
         self.world.ledger.store.now()
-
-    @rule()
-    def restart(self):
-        self.last = "restart"
-        self.world.reopen()
-
-    @rule(seconds=st.sampled_from((0.0, 0.0, 2_000.0)))
-    def retain(self, seconds):
-        self.last = "retain"
-        self.world.now += seconds
-        gone = list(self.world.ledger.retain(by="user:lea"))
-        self.world.model.removed |= {r.operation for r in gone if r.did == "removed"}
+        self.try_to_send(self.one(which).key, ways)
 
     @precondition(some)
-    @rule(which=whose)
-    def erase(self, which):
+    @rule(
+        what=st.sampled_from(("restart", "erase", "retain")),
+        which=whose,
+        seconds=st.sampled_from((0.0, 2_000.0)),
+        ways=routes,
+    )
+    def keep(self, what, which, seconds, ways):
         operation, world = self.one(which), self.world
-        self.last = "erase"
-        world.act("erase", lambda: world.ledger.erase(operation.id, by="user:lea", reason="they asked"))
+        if what == "restart":
+            world.reopen()
+        elif what == "erase":
+            world.erase(operation.id)
+        else:
+            world.now += seconds
+            world.retain()
+        self.came_of(what)
+        self.try_to_send(operation.key, ways)
 
     # -- what holds after each step ------------------------------------------------------------------------------------
+
+    def came_of(self, doing):
+        """After each single act: an outcome comes of evidence, and an unknown ends by nothing else."""
+        store = self.world.ledger.store
+        stood, self.before = self.before, {o.id: o for o in self.world.operations()}
+        for name, was in stood.items():
+            now = self.before[name]
+            columns = [(o.dispatch, o.outcome, o.discrepancy, o.exposure, o.attempts) for o in (was, now)]
+            if doing not in EVIDENCE:
+                assert columns[0] == columns[1], f"{doing} changed an outcome"
+            if was.unresolved and not now.unresolved:
+                came = [row for row in rows_of(store, name) if row.seq > was.seq and is_certain(row)]
+                assert came, f"{doing} ended an unknown without evidence"
 
     @precondition(lambda self: self.world is not None)
     @invariant()
@@ -245,20 +241,6 @@ class Decisions(RuleBasedStateMachine):
     def every_record_holds(self):
         faults = [f for history in self.world.ledger.store.histories() for f in audit(history)]
         assert faults == []
-
-    @precondition(lambda self: self.world is not None)
-    @invariant()
-    def an_outcome_comes_of_evidence(self):
-        store = self.world.ledger.store
-        stood, self.before = self.before, {o.id: o for o in self.world.operations()}
-        for name, was in stood.items():
-            now = self.before[name]
-            columns = [(o.dispatch, o.outcome, o.discrepancy, o.exposure, o.attempts) for o in (was, now)]
-            if self.last not in EVIDENCE:
-                assert columns[0] == columns[1], f"{self.last} changed an outcome"
-            if was.unresolved and not now.unresolved:
-                came = [row for row in rows_of(store, name) if row.seq > was.seq and is_certain(row)]
-                assert came, f"{self.last} ended an unknown without evidence"
 
 
 Decisions.TestCase.settings = settings(

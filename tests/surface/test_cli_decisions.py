@@ -259,6 +259,20 @@ def test_nobody_answering_is_expiry(desk):
     assert desk.sent == []
 
 
+def test_whoever_approves_is_told_what_holds_it(desk):
+    """Another operation of the same effect may have happened already: its id stands in the question."""
+    source = SHOP.replace('"key": lambda order, **_: order}', '"key": lambda order, **_: order, "effect_by": ("/to",)}')
+    (desk.folder / "shop.py").write_text(source, "utf-8")
+    holder, *_ = desk.refund("lost1", 5)
+    operation, *_ = desk.refund("o2", 50)
+    said = desk("approve", operation)
+    assert f"held by        {holder}: the same effect, unresolved; an approval lifts no hold" in said.err
+    desk.work()
+    assert desk.sent == ["lost1"]
+    other, *_ = desk.refund("o3", 50, "zoe")
+    assert "held by" not in desk("approve", other).err
+
+
 # -- exposure ----------------------------------------------------------------------------------------------------------
 
 

@@ -104,12 +104,13 @@ def _over(entry: Waiting) -> bool:
 
 def _in_the_way(entry: Waiting) -> str:
     """Why it does not go although people have allowed it; empty where nothing is in its way."""
+    from counterfoil.cli.named import SHORT_CHARS
     from counterfoil.cli.terminal import clipped
 
     if entry.held_by:
         first, *others = entry.held_by
         more = f" and {len(others)} more" if others else ""
-        return f": {first}{more} of the same effect is unresolved"
+        return f": {first[:SHORT_CHARS]}{more} of the same effect is unresolved"
     return f": breaker {clipped(entry.breaker, NAME_COLUMNS)} is open" if entry.breaker else ""
 
 
