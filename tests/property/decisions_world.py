@@ -148,7 +148,7 @@ class World:
         sends = self.model.sends
         if not self.policy.variant.breaker or any(s.operation == operation for s in sends):
             return ""
-        left = [s.operation for s in sends if not s.stayed]
+        left = [s.operation for s in sends if not s.stayed and s.operation not in self.model.removed]
         unknown = [one for one in left if not any(map(is_certain, rows_of(self.ledger.store, one)))]
         return f"{len(unknown)} sends are unknown" if len(unknown) >= BREAKER_MAX else ""
 

@@ -29,6 +29,7 @@ variants = st.builds(
     name=st.just("any"),
     people=st.sampled_from((1, 0, 2)),
     approvers=st.sampled_from((frozenset(), frozenset(PEOPLE), frozenset({*PEOPLE[:2], ACTOR}))),
+    seconds=st.sampled_from((250.0, 250.0, 950.0)),
     classes=st.sampled_from(CLASSES).map(frozenset),
     uses=st.sampled_from((1, 2)),
     refuses=st.sampled_from((False, False, False, False, True)),
