@@ -14,11 +14,13 @@ from tests.cases.stage import later
 import counterfoil
 from counterfoil.domain.approval import decided_of
 from counterfoil.domain.audit import audit
-from counterfoil.domain.errors import BreakerOpen, NoBasis, NotDecided, NotDeclared
+from counterfoil.domain.decision import Decider
+from counterfoil.domain.errors import BreakerOpen, NoBasis, NotDecided, NotDeclared, NotPermitted
 from counterfoil.domain.event import EventKind
-from counterfoil.domain.policy import Escalation
+from counterfoil.domain.policy import Escalation, Otherwise, Policy, Rule, When
 from counterfoil.domain.terms import Breaker, OneShot
 from counterfoil.domain.words import Disposition, Outcome, Permission, Standing
+from counterfoil.runtime import policies
 from counterfoil.runtime.worker import Worker
 
 
@@ -84,6 +86,66 @@ def test_a_cancelled_caller_leaves_the_question(tmp_path):
     assert calls == ["o1"]
 
 
+def test_a_group_that_closes_around_a_send_proves_nothing(tmp_path):
+    """A sibling fails, the group cancels the call that was on its way: unknown, blocked, and sent once for ever."""
+    calls = []
+
+    async def run(ledger):
+        begun = asyncio.Event()
+
+        @ledger.action(key=lambda order: order, **WHO)
+        async def pay(order):
+            calls.append(order)
+            begun.set()
+            await asyncio.Event().wait()
+
+        async def fails():
+            await begun.wait()
+            raise ValueError("the run is over")
+
+        async def both():
+            async with asyncio.TaskGroup() as group:
+                group.create_task(pay("o1"))
+                group.create_task(fails())
+
+        with pytest.raises(ExceptionGroup, match="unhandled errors"):
+            await both()
+        return await pay("o1")
+
+    with counterfoil.open(tmp_path / "receipts.db", actor="agent:desk") as ledger:
+        told = asyncio.run(run(asks(ledger, actions=("none",))))
+        assert (told.standing, told.outcome) == (Standing.UNRESOLVED, Outcome.UNKNOWN)
+        assert told.for_model()["retry"] == "blocked"
+        Worker(ledger).sweep()
+        assert calls == ["o1"]
+        assert audit(ledger.history(told.id)) == ()
+
+
+def test_a_restart_changes_nothing(tmp_path):
+    """What was asked, denied, revoked, abandoned or unknown is the same to the process after: nothing of it is sent."""
+
+    def opened():
+        return counterfoil.open(tmp_path / "receipts.db", actor="agent:desk")
+
+    with opened() as ledger:
+        pay, send = Tool(asks(ledger, actions=("pay",))), Tool(ledger, "send", TimeoutError(), TimeoutError())
+        asked = {word: pay.call(word) for word in ("pending", "denied", "revoked")}
+        lost = {word: send.call(word) for word in ("unknown", "abandoned")}
+        ledger.decisions.deny(asked["denied"].id, **MARA)
+        ledger.decisions.approve(asked["revoked"].id, **MARA)
+        ledger.decisions.revoke(asked["revoked"].id, **DANA)
+        ledger.decisions.abandon(lost["abandoned"].id, **MARA)
+        before = {r.id: (r.refresh().operation, r.refresh().for_model()) for r in (asked | lost).values()}
+    with opened() as ledger:
+        tools = Tool(ledger), Tool(ledger, "send")
+        Worker(ledger).sweep()
+        for tool, words in zip(tools, (asked, lost), strict=True):
+            for word in words:
+                tool.call(word)
+        assert {name: (r := ledger.get(name)) and (r.operation, r.for_model()) for name in before} == before
+        assert [tool.calls for tool in tools] == [[], []]
+
+
 def test_an_absolute_one_shot_is_overridden_by_nobody(ledger):
     """Nobody's decision repeats it or runs beside it, until the policy itself is changed on the record."""
     pay = Tool(asks(ledger, actions=("none",), one_shot=OneShot.ABSOLUTE), "pay", TimeoutError())
@@ -113,11 +175,56 @@ def test_a_hold_is_lifted_by_settlement_or_release_and_sends_nothing(ledger):
     assert pay.call("o3").outcome is Outcome.SUCCEEDED
 
 
+def test_a_decision_is_judged_by_the_policy_in_force(ledger, tmp_path):
+    """Another process has made it absolute: this one, which has read the policy before, lifts and repeats nothing."""
+    pay = Tool(asks(ledger, actions=("none",)), "pay", TimeoutError(), effect_by=("/amount",))
+    lost, held = pay.call("o1"), pay.call("o2")
+    with counterfoil.open(tmp_path / "receipts.db", actor="agent:reader") as other:
+        asks(other, actions=("none",), one_shot=OneShot.ABSOLUTE)
+    for decide, one in ((ledger.decisions.release, held), (ledger.decisions.override, lost)):
+        with pytest.raises(NotDecided, match="whatever a person decides"):
+            decide(one.id, **DANA)
+    assert pay.call("o2").standing is Standing.HELD
+    assert len(pay.calls) == 1
+
+
+def test_what_was_released_goes_beside_nothing_under_an_absolute_one_shot(ledger):
+    """The policy became absolute after the release: the caller who asks again is judged by what is in force now."""
+    pay = Tool(asks(ledger, actions=("none",)), "pay", TimeoutError(), effect_by=("/amount",))
+    first, held = pay.call("o1"), pay.call("o2")
+    ledger.decisions.release(held.id, **DANA)
+    asks(ledger, actions=("none",), one_shot=OneShot.ABSOLUTE)
+    assert pay.call("o2").standing is Standing.HELD
+    assert len(pay.calls) == 1
+    ledger.resolve(first.id, "rejected", evidence={"ticket": "T-1"}, by="mara", reason="seen")
+    assert pay.call("o2").outcome is Outcome.SUCCEEDED
+
+
+def test_a_refusal_ends_with_the_policy_that_refused(ledger, tmp_path):
+    """Another process has adopted one that allows it: the next call here goes, without a restart."""
+    pay = Tool(ledger)
+    policy(ledger, Rule(name="all", when=When(), approval=None, refuse="not this week"))
+    with pytest.raises(NotPermitted, match="not this week"):
+        pay.call("o1")
+    with counterfoil.open(tmp_path / "receipts.db", actor="agent:reader") as other:
+        policy(other, Rule(name="all", when=When(), approval=None))
+    assert pay.call("o1").outcome is Outcome.SUCCEEDED
+
+
+def policy(ledger, *rules):
+    """Put these rules in force."""
+    who = Decider(by="mara", reason="agreed", seen=policies.in_force(ledger.store)[0])
+    policies.adopt(ledger.store, Policy(name="shop", rules=rules, otherwise=Otherwise.ALLOW), who, replaces="")
+
+
 PROPOSER = """
 import sys
 sys.path.insert(0, sys.argv[2])
 import shop
-print(shop.ledger.actor, shop.pay("o1").id, flush=True)
+asked = shop.pay("o1")
+if sys.argv[1] == "approves":
+    shop.ledger.decisions.approve(asked.id, by="mara", reason="checked with the customer")
+print(asked.id, flush=True)
 sys.stdin.readline()
 """
 SHOP = """
@@ -135,18 +242,20 @@ def pay(order):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("revoked", [False, True])
-def test_the_worker_sends_what_was_approved_after_its_proposer_died(tmp_path, revoked):
-    """Once, by whoever works; taken back in the meantime it is not sent at all."""
+@pytest.mark.parametrize(("dies", "revoked"), [("asking", False), ("asking", True), ("approves", False)])
+def test_the_worker_sends_what_was_approved_after_its_proposer_died(tmp_path, dies, revoked):
+    """SIGKILL after the question, or after the yes is durable: once, by whoever works; taken back, not at all."""
     (tmp_path / "shop.py").write_text(SHOP)
     with counterfoil.open(tmp_path / "receipts.db", actor="agent:reader") as ledger:
         asks(ledger, actions=("pay",))
-    command = [sys.executable, "-c", PROPOSER, "", str(tmp_path)]
+    command = [sys.executable, "-c", PROPOSER, dies, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as proposer:
-        operation = proposer.stdout.readline().split()[1]
+        operation = proposer.stdout.readline().strip()
         proposer.send_signal(signal.SIGKILL)
     with counterfoil.open(tmp_path / "receipts.db", actor="agent:reader") as ledger:
-        ledger.decisions.approve(operation, **MARA)
+        if dies == "asking":
+            ledger.decisions.approve(operation, **MARA)
+        assert (ledger.get(operation).permission, (tmp_path / "sent").exists()) == (Permission.AUTHORIZED, False)
         if revoked:
             ledger.decisions.revoke(operation, **DANA)
     script = (
@@ -194,6 +303,34 @@ def test_what_waits_is_passed_up_again_and_again(ledger):
     later(ledger, 5 * HOUR)
     worker.sweep()
     assert decisions_on(ledger, lost.id).count("escalate") == 2
+    later(ledger, 8.5 * HOUR)  # an hour after the end of the wait, which began two hours in
+    worker.sweep()
+    assert decisions_on(ledger, lost.id).count("escalate") == 3
+
+
+@pytest.mark.filterwarnings("ignore:.*no owner")
+def test_what_nobody_owns_is_passed_up_as_such(ledger):
+    """Without an owner it says so each time, until somebody has taken it and settled it."""
+    up = Escalation(after_seconds=HOUR, repeat_seconds=HOUR, to="the lead")
+
+    def pay(order):
+        raise TimeoutError
+
+    asks(ledger, actions=("none",), escalation=(up,))
+    lost, worker = ledger.action(pay, key=lambda order: order, account="acct")("o1"), Worker(ledger)
+    for passed in (1, 2):
+        later(ledger, passed * (HOUR + 60))
+        worker.sweep()
+    ledger.decisions.assign(lost.id, "mara", **MARA)
+    later(ledger, 4 * HOUR)
+    worker.sweep()
+    events = [decided_of(e) for e in ledger.history(lost.id).events if e.kind is EventKind.DECIDED]
+    said = [(d.facts["to"], d.reason.partition(", ")[2]) for d in events if d.decision == "escalate"]
+    assert said == [("the lead", "owned by nobody")] * 2 + [("the lead", "owned by mara")]
+    ledger.resolve(lost.id, "rejected", evidence={"ticket": "T-1"}, by="mara", reason="seen")
+    later(ledger, 9 * HOUR)
+    worker.sweep()
+    assert decisions_on(ledger, lost.id).count("escalate") == len(said)
 
 
 def test_production_refuses_what_nobody_owns(tmp_path):

@@ -203,6 +203,7 @@ class Model:
         mine = [t for t in self.taken if t.operation == operation]
         left, absolute = self.may_have_left(operation), policy.one_shot == "absolute"
         checks = {
+            "its record was removed": operation in self.removed,
             "it was ended": bool({t.verb for t in mine} & {"abandon", "deny", "revoke"}),
             "who asked": by == self.actor,
             "again": any(t.by == by and t.verb == verb and t.seq > fresh_since(rows) for t in mine),
@@ -228,8 +229,10 @@ def fresh_since(rows: list[Row]) -> int:
 
 
 def is_done(rows: list[Row]) -> bool:
-    """Evidence said that it took place, or will; nothing lowers that."""
-    return any(is_certain(row) and row.record["finding"] in {"succeeded", "accepted"} for row in rows)
+    """Evidence said that it took place, which nothing lowers; or that it will, and no rejection came after it."""
+    found = [row.record["finding"] for row in rows if is_certain(row)]
+    waits = "accepted" in found and "rejected" not in found[found.index("accepted") :]
+    return "succeeded" in found or waits
 
 
 def is_certain(row: Row) -> bool:

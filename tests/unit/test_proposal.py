@@ -84,12 +84,22 @@ def test_what_a_policy_forbids_is_refused_before_anything_is_written():
     """A new key is refused by name; one that was used before answers with what stands there."""
     made = order(terms=terms(refused="no payments today", required=None))
     plan = dispatch(made, draw())
-    assert isinstance(next(plan), Find)
+    assert next(plan) == Rejudge(made)
+    assert isinstance(plan.send(made), Find)
     with pytest.raises(NotPermitted, match="no payments today"):
         plan.send(None)
     plan = dispatch(made, draw())
     next(plan)
+    plan.send(made)
     assert ends(plan, observed(claimed(), Finding.UNKNOWN)).because == ("no payments today",)
+
+
+def test_a_refusal_is_the_word_of_the_policy_in_force():
+    """No claim would find out that another one came into force: it is asked before the call is refused."""
+    plan = dispatch(order(terms=terms(refused="no payments today", required=None)), draw())
+    next(plan)
+    claim = plan.send(order(terms=terms(required=None, policy=2)))
+    assert (claim.id, claim.policy) == ("op_1", 2)
 
 
 @pytest.mark.parametrize("made", [order(), wanted()], ids=["claim", "proposal"])

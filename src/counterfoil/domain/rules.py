@@ -28,6 +28,7 @@ from counterfoil.domain.payload import content, is_intact, salted_digest
 from counterfoil.domain.permission import Permitted, Sought, is_final, permit, waits_for
 from counterfoil.domain.retry import RetryDecision, Situation, decide_retry
 from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REST, REVIEW, Next, next_step
+from counterfoil.domain.terms import OneShot
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Source
 
 REPEATS_RECORDED_MAX = 16
@@ -278,7 +279,10 @@ def claim_again(
             policy=sought.terms.digest,
             attempt=msgspec.structs.replace(begun.attempt, approval=permitted.approval),
         )
-        return _start(history, authorized, decision, contract, now)
+        started = _start(history, authorized, decision, contract, now)
+        if sought.terms.one_shot is OneShot.ABSOLUTE:  # nothing goes beside it, whoever lifted a hold before that
+            return msgspec.structs.replace(started, beside=frozenset())
+        return started
 
     return rule
 

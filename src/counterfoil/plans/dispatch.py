@@ -128,6 +128,9 @@ def _judged_again(order: Order, draw: Draw) -> Plan[Ended]:
 def _propose(order: Order, draw: Draw) -> Plan[Ended]:
     """Write down what people are asked, and send nothing: a key that was used before answers first."""
     if order.terms.refused:
+        judged = yield Rejudge(order)  # no claim finds out that the policy that refuses is in force no longer
+        if judged.terms.policy != order.terms.policy:
+            return (yield from dispatch(judged, draw))
         refused = NotPermitted(order.action.name, rule=order.terms.rule, why=order.terms.refused)
         return (yield from _answered_or_raised(order, refused, order.terms.refused))
     reply: object = Collision()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from counterfoil.domain import care, consent, override
 from counterfoil.domain.approval import binding, proposed_of
-from counterfoil.domain.command import Amend, Amended, Declined, Rule
+from counterfoil.domain.command import Amend, Amended, Declined, PolicyMoved, Rule
 from counterfoil.domain.decision import ALREADY, Decider, Verb
 from counterfoil.domain.errors import BadValue, NotDecided
 from counterfoil.domain.event import EventKind, History
@@ -76,7 +76,7 @@ class Decisions:
         def make(who: Decider, history: History) -> Rule:
             return override.override(who, registered.terms(history.operation.value), registered.action.contract)
 
-        return self._decide(operation, Verb.OVERRIDE, by, reason, how, seen, make)
+        return self._decide(operation, Verb.OVERRIDE, by, reason, how, seen, make, by_policy=True)
 
     def release(self, operation: str, *, by: str, reason: str, how: str = "", seen: int | None = None) -> Receipt:
         """Lift a hold: its caller may ask again beside what holds it now; nothing is sent by the release."""
@@ -88,7 +88,7 @@ class Decisions:
             holders = tuple(o.id for o in ledger.store.holders(held.effect) if o.id != held.id)
             return override.release(who, registered.terms(held.value), holders)
 
-        return self._decide(operation, Verb.RELEASE, by, reason, how, seen, make)
+        return self._decide(operation, Verb.RELEASE, by, reason, how, seen, make, by_policy=True)
 
     def abandon(self, operation: str, *, by: str, reason: str, how: str = "", seen: int | None = None) -> Receipt:
         """Stop working on an unresolved operation; its outcome and its hold stay what they are."""
@@ -131,8 +131,9 @@ class Decisions:
         return self._decide(operation, Verb.ESCALATE, by, reason, how, seen, lambda who, _: care.escalate(who, to=to))
 
     def _decide(  # noqa: PLR0913, PLR0917 - a decision has this many parts
-        self, operation: str, verb: Verb, by: str, reason: str, how: str, seen: int | None, make: Making
-    ) -> Receipt:
+        self, operation: str, verb: Verb, by: str, reason: str, how: str, seen: int | None, make: Making, *,
+        by_policy: bool = False,
+    ) -> Receipt:  # fmt: skip
         history = self._ledger.store.load(operation)
         who = Decider(
             by=checked_text("by", by),
@@ -140,8 +141,11 @@ class Decisions:
             how=how,
             seen=history.operation.seq if seen is None else seen,
         )
-        reply = self._ledger.store.write(Amend(operation=operation, rule=make(who, history)))
-        assert isinstance(reply, Amended | Declined)  # noqa: S101 - an Amend without a claim has no third answer
+        reply: object = PolicyMoved(policy=0)
+        while isinstance(reply, PolicyMoved):  # another came into force since it was read: it is judged by that one
+            policy = self._ledger.governance.refresh() if by_policy else None
+            reply = self._ledger.store.write(Amend(operation=operation, rule=make(who, history), policy=policy))
+        assert isinstance(reply, Amended | Declined)  # noqa: S101 - an Amend without a claim has no other answer
         if isinstance(reply, Declined) and reply.because != (ALREADY,):
             raise NotDecided(operation, verb.value, reply.because)
         return self._ledger.get(operation)
