@@ -11,6 +11,9 @@ from counterfoil.domain.event import SEQ_MAX, Event, EventKind, History
 from counterfoil.domain.operation import COLUMNS, Operation
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Outcome, Permission
 
+Runs = sqlite3.Connection | sqlite3.Cursor
+"""What runs statements. With a cursor each statement ends the one before: what is found is read at once."""
+
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM operation "  # noqa: S608 - constant column names
 UPDATE = f"UPDATE operation SET {', '.join(f'{c} = ?' for c in COLUMNS[1:])} WHERE n = ? AND seq = ?"  # noqa: S608
 INSERT = f"INSERT INTO operation ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"  # noqa: S608
@@ -53,18 +56,18 @@ def values_of(value: Operation) -> list[object]:
     return [str(v) if isinstance(v, str) else v for v in msgspec.structs.astuple(value)]
 
 
-def select(db: sqlite3.Connection, tail: str, parameters: tuple[object, ...] = ()) -> list[Operation]:
+def select(db: Runs, tail: str, parameters: tuple[object, ...] = ()) -> list[Operation]:
     """Read the operations a constant tail selects."""
     return [operation(row) for row in db.execute(SELECT + tail, parameters)]
 
 
-def by_key(db: sqlite3.Connection, tenant: str, actor: str, action: str, key: str) -> Operation | None:
+def by_key(db: Runs, tenant: str, actor: str, action: str, key: str) -> Operation | None:
     """Read the operation of one key."""
     found = select(db, "WHERE tenant = ? AND actor = ? AND action = ? AND key = ?", (tenant, actor, action, key))
     return found[0] if found else None
 
 
-def latest(db: sqlite3.Connection) -> float:
+def latest(db: Runs) -> float:
     """The latest time on record that anything still depends on: of the newest event and of all that is unresolved."""
     row = db.execute(
         "SELECT max((SELECT coalesce(max(updated_at), 0.0) FROM operation WHERE unresolved > 0), "
@@ -73,13 +76,13 @@ def latest(db: sqlite3.Connection) -> float:
     return float(row[0])
 
 
-def by_number(db: sqlite3.Connection, n: int) -> Operation | None:
+def by_number(db: Runs, n: int) -> Operation | None:
     """Read one operation by its row number."""
     found = select(db, "WHERE n = ?", (n,))
     return found[0] if found else None
 
 
-def history(db: sqlite3.Connection, found: Operation) -> History:
+def history(db: Runs, found: Operation) -> History:
     """Read an operation's events, in order."""
     bounds = (event_id(found.n, 0), event_id(found.n, SEQ_MAX))
     return History(operation=found, events=tuple(_event(row) for row in db.execute(_EVENTS, bounds)))
@@ -91,7 +94,7 @@ def _event(row: tuple[int, str, float, bytes, bytes | None, bytes]) -> Event:
 
 
 def insert_event(  # noqa: PLR0913, PLR0917 - the columns of an event; a value of its own would be built per commit
-    db: sqlite3.Connection, n: int, seq: int, kind: str, at: float, record: bytes, body: bytes | None, link: bytes
+    db: Runs, n: int, seq: int, kind: str, at: float, record: bytes, body: bytes | None, link: bytes
 ) -> None:
     """Append one event; a large body goes into a row of its own."""
     row = event_id(n, seq)

@@ -39,6 +39,8 @@ class SqliteStore:
         self._pid = os.getpid()
         self._reading = threading.Lock()
         self._db: sqlite3.Connection | None = None
+        self._cursor: sqlite3.Cursor | None = None
+        """Of that connection: one for all it writes, where `Connection.execute` would make one per statement."""
         self._reader: sqlite3.Connection | None = None
         self._inode = 0
         self._log, self._log_inode = self.path.with_name(f"{self.path.name}-wal"), 0
@@ -76,10 +78,11 @@ class SqliteStore:
 
     def _write_batch(self, jobs: list[Job[Command, Reply]]) -> None:
         try:
-            db = self._db
+            db = self._cursor
             if db is None or os.getpid() != self._pid or time.monotonic() - self._stood_at > STANDS_SECONDS:
                 # What is answered already is recorded where its claim stands, whatever became of the name.
-                db = self._connection(claims=len(jobs) > 1 or type(jobs[0].command) is not Settle)
+                db = self._connection(claims=len(jobs) > 1 or type(jobs[0].command) is not Settle).cursor()
+                self._cursor = db
             # The write lock first: a read-then-write transaction could never be promoted (SQLITE_BUSY_SNAPSHOT).
             db.execute("BEGIN IMMEDIATE")
         except Exception as error:  # noqa: BLE001 - whatever keeps the file from being used is every job's answer
@@ -104,12 +107,12 @@ class SqliteStore:
             replies = [_RUNS[type(job.command)](db, job.command, now) for job in jobs]
             db.execute("COMMIT")
         except Exception as error:  # noqa: BLE001 - the disk's word, or a rule's own defect: no mate is to pay for it
-            self._abort(db)
+            self._abort(db.connection)
             self._one_by_one(jobs, error)
             return
         except BaseException:
             # Crash here: nothing is decided, the batch is written again (test_interrupted_leader...).
-            self._abort(db)
+            self._abort(db.connection)
             raise
         # Crash here: durable and unanswered; written again, each command recognises itself.
         for job, reply in zip(jobs, replies, strict=True):
@@ -287,7 +290,7 @@ class SqliteStore:
         for db in (self._db, self._reader):
             if db is not None:
                 db.close()
-        self._db = self._reader = None
+        self._db = self._reader = self._cursor = None
 
     # -- fork: see `forking` -------------------------------------------------------------------------------------------
 
@@ -309,7 +312,7 @@ class SqliteStore:
         self._commit.forget()
 
 
-_RUNS: dict[type, Callable[[sqlite3.Connection, Any, float], Reply]] = {
+_RUNS: dict[type, Callable[[sqlite3.Cursor, Any, float], Reply]] = {
     Claim: transaction.claim,
     Settle: transaction.settle,
     Amend: transaction.amend,

@@ -46,7 +46,7 @@ UPDATE operation SET dispatch = ?, outcome = ?, discrepancy = ?, exposure = ?, u
 """
 
 
-def claim(db: sqlite3.Connection, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision:
+def claim(db: rows.Runs, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision:
     """Insert receipt and claim; the unique indexes decide identity and hold, and only a refusal reads."""
     deadline = now + c.send_seconds
     row = (
@@ -68,9 +68,7 @@ def claim(db: sqlite3.Connection, c: Claim, now: float) -> Claimed | Existing | 
     return Claimed(at=now, head=head)
 
 
-def _refused(
-    db: sqlite3.Connection, c: Claim, now: float
-) -> Claimed | Existing | NewlyHeld | Conflict | Collision | None:
+def _refused(db: rows.Runs, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision | None:
     """Say which index refused a claim; None where none did and the row itself is impossible."""
     stands = rows.by_key(db, c.tenant, c.actor, c.action, c.key)
     if stands is not None:
@@ -98,14 +96,14 @@ def _again(history: History) -> Claimed | NewlyHeld | Existing:
     return Claimed(at=first.at, head=first.hash) if first.kind is EventKind.BEGUN else NewlyHeld(history=history)
 
 
-def _holder(db: sqlite3.Connection, effect: str) -> str | None:
+def _holder(db: rows.Runs, effect: str) -> str | None:
     row = db.execute(
         "SELECT id FROM operation WHERE effect = ? AND unresolved > 0 ORDER BY unresolved LIMIT 1", (effect,)
     ).fetchone()
     return row[0] if row else None
 
 
-def settle(db: sqlite3.Connection, s: Settle, now: float) -> Settled | Stale:
+def settle(db: rows.Runs, s: Settle, now: float) -> Settled | Stale:
     """Record evidence with one compare-and-set: the settling caller reads nothing."""
     o = s.operation
     seq = o.seq + 1
@@ -125,7 +123,7 @@ def settle(db: sqlite3.Connection, s: Settle, now: float) -> Settled | Stale:
     return Settled(at=now, head=head)
 
 
-def _settled_before(db: sqlite3.Connection, s: Settle) -> Settled | Stale:
+def _settled_before(db: rows.Runs, s: Settle) -> Settled | Stale:
     row = db.execute(
         "SELECT at, record, hash FROM event WHERE id = ?", (rows.event_id(s.operation.n, s.operation.seq + 1),)
     ).fetchone()
@@ -134,7 +132,7 @@ def _settled_before(db: sqlite3.Connection, s: Settle) -> Settled | Stale:
     return Stale()
 
 
-def amend(db: sqlite3.Connection, a: Amend, now: float) -> Amended | Declined:
+def amend(db: rows.Runs, a: Amend, now: float) -> Amended | Declined:
     """Run a rule on the operation's whole history and write what it decided."""
     n = row_number(a.operation)
     found = None if n is None else rows.by_number(db, n)
@@ -165,7 +163,7 @@ def _check_tail(history: History) -> None:
         raise InvariantBroken(f"{operation.id} names {operation.seq} events and has {len(events)}")
 
 
-def _update(db: sqlite3.Connection, history: History, decided: Amendment, now: float) -> bool:
+def _update(db: rows.Runs, history: History, decided: Amendment, now: float) -> bool:
     """Write the projection; evidence that reopens an operation whose effect is held takes a further slot."""
     before = history.operation
     seq = before.seq + len(decided.events)
@@ -191,7 +189,7 @@ def _update(db: sqlite3.Connection, history: History, decided: Amendment, now: f
     raise InvariantBroken(f"more than {HOLD_SLOTS_MAX} operations of effect {before.effect} are reopened")
 
 
-def _notify_holder(db: sqlite3.Connection, reopened: Operation, now: float) -> None:
+def _notify_holder(db: rows.Runs, reopened: Operation, now: float) -> None:
     """Make whoever settles the holder take the slow way, which hands the hold on to what was reopened."""
     holder = _holder(db, reopened.effect)
     found = rows.by_number(db, row_number(holder) or 0) if holder else None
@@ -200,7 +198,7 @@ def _notify_holder(db: sqlite3.Connection, reopened: Operation, now: float) -> N
     _note(db, found, "reopened", {"operation": reopened.id}, now)
 
 
-def _hand_on(db: sqlite3.Connection, left: Operation, now: float) -> None:
+def _hand_on(db: rows.Runs, left: Operation, now: float) -> None:
     """The hold is free: the first of those that wait in further slots takes it, and takes notice of it."""
     waiting = rows.select(db, "WHERE effect = ? AND unresolved > 1 ORDER BY unresolved LIMIT 1", (left.effect,))
     for first in waiting:
@@ -209,13 +207,13 @@ def _hand_on(db: sqlite3.Connection, left: Operation, now: float) -> None:
         db.execute("UPDATE operation SET unresolved = 1 WHERE n = ?", (first.n,))
 
 
-def _note(db: sqlite3.Connection, o: Operation, note: str, facts: dict[str, str], now: float) -> None:
+def _note(db: rows.Runs, o: Operation, note: str, facts: dict[str, str], now: float) -> None:
     record = encode(Noted(note=note, facts=facts))
     _append(db, o, o.seq + 1, now, rows.history(db, o).head, NewEvent(kind=EventKind.NOTED, record=record))
     db.execute("UPDATE operation SET seq = ? WHERE n = ?", (o.seq + 1, o.n))
 
 
-def _append(db: sqlite3.Connection, o: Operation, seq: int, now: float, head: bytes, event: NewEvent) -> bytes:
+def _append(db: rows.Runs, o: Operation, seq: int, now: float, head: bytes, event: NewEvent) -> bytes:
     link = chain(head, o.id, seq, event.kind.value, now, event.record)
     rows.insert_event(db, o.n, seq, event.kind.value, now, event.record, event.body, link)
     return link
