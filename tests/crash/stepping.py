@@ -58,10 +58,10 @@ def draw(number=1):
 def claimed(made=None, *, at=NOON, number=1):
     """The history right after a first claim."""
     claim = first_claim(made or order(), draw(number))
-    deadline = at + claim.send_seconds
+    intent, deadline = claim.intent, at + claim.send_seconds
     operation = Operation(
-        n=claim.n, id=claim.id, tenant=claim.tenant, actor=claim.actor, action=claim.action, key=claim.key,
-        account=claim.account, fingerprint=claim.fingerprint, effect=claim.effect, owner=claim.owner,
+        n=claim.n, id=claim.id, tenant=intent.tenant, actor=intent.actor, action=intent.action, key=intent.key,
+        account=intent.account, fingerprint=intent.fingerprint, effect=intent.effect, owner=claim.owner,
         value=claim.value, created_at=at, dispatch=Dispatch.STARTED, attempts=1, exposure=1, unresolved=1,
         step="recover", due_at=deadline, worker=claim.worker, deadline=deadline, updated_at=at,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from tests.crash.stepping import NOON, draw, order
 
 from counterfoil.domain.event import EventKind, Noted
 from counterfoil.domain.hold import propose
+from counterfoil.domain.payload import salted_digest
 from counterfoil.domain.words import Dispatch, Outcome
 from counterfoil.plans.claims import first_claim
 
@@ -21,5 +22,5 @@ def test_a_proposal_claims_nothing_and_names_its_holder():
     note = msgspec.json.decode(event.record, type=Noted)
     assert (event.kind, event.body, note.note) == (EventKind.HELD, claim.body, "held by op_9")
     assert note.facts["provider_key"] == claim.id
-    assert note.facts["payload_digest"] == claim.payload_digest
+    assert note.facts["payload_digest"] == salted_digest(claim.body)
     assert note.facts["destination"] == "https://api.example"

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from counterfoil.domain.event import EventKind, History
+from counterfoil.domain.intent import Intent
 from counterfoil.domain.operation import Operation
 
 
@@ -19,13 +20,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     n: int
     id: str
-    tenant: str
-    actor: str
-    action: str
-    key: str
-    account: str
-    fingerprint: str
-    effect: str
+    intent: Intent
     owner: str
     value: float
     worker: str
@@ -34,7 +29,6 @@ class Claim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The encoded `Begun`."""
     body: bytes
     """Salt and canonical payload."""
-    payload_digest: str
 
 
 class Claimed(msgspec.Struct, frozen=True, gc=False, kw_only=True):

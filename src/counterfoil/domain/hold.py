@@ -16,10 +16,10 @@ def propose(claim: Claim, holder: str, now: float) -> tuple[Operation, NewEvent]
 
     A held operation is never sent by the release: its caller asks again and is judged anew.
     """
-    begun = _begun.decode(claim.record)
+    begun, intent = _begun.decode(claim.record), claim.intent
     operation = Operation(
-        n=claim.n, id=claim.id, tenant=claim.tenant, actor=claim.actor, action=claim.action, key=claim.key,
-        account=claim.account, fingerprint=claim.fingerprint, effect=claim.effect, owner=claim.owner,
+        n=claim.n, id=claim.id, tenant=intent.tenant, actor=intent.actor, action=intent.action, key=intent.key,
+        account=intent.account, fingerprint=intent.fingerprint, effect=intent.effect, owner=claim.owner,
         value=claim.value, created_at=now, held_by=holder, updated_at=now, seq=1,
     )  # fmt: skip
     facts = {

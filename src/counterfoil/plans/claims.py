@@ -23,10 +23,8 @@ def first_claim(order: Order, draw: Draw) -> Claim:
     else:
         record = encode(first_begun_for(order, draw, digest))
     return Claim(
-        n=draw.n, id=draw.id, tenant=intent.tenant, actor=intent.actor, action=intent.action, key=intent.key,
-        account=intent.account, fingerprint=intent.fingerprint, effect=intent.effect, owner=action.owner,
-        value=order.value, worker=draw.worker, send_seconds=action.contract.send_deadline_seconds,
-        record=record, body=body, payload_digest=digest,
+        n=draw.n, id=draw.id, intent=intent, owner=action.owner, value=order.value, worker=draw.worker,
+        send_seconds=action.contract.send_deadline_seconds, record=record, body=body,
     )  # fmt: skip
 
 
@@ -60,30 +58,21 @@ class ClaimForm:
         draw = Draw(n=0, id=identifier, worker=worker, token=token, salts=b"", jitter=0.0)
         blank = msgspec.structs.replace(order, intent=intent, mentioned={})
         text = encode(first_begun_for(blank, draw, digest)).decode()
-        # Each gap stands once, as a JSON string of its own; what stands between them never changes.
+        # Each gap stands once, as a JSON string of its own; what stands between them never changes. Only the key may
+        # hold what JSON must escape: all else is of our making, and its quotes stand in the form.
         text = text.replace("%", "%%")
         places = [text.index(_json(gap)) for gap in gaps]
         if places != sorted(places):
             raise InvariantBroken("a claim's record has its fields in another order than its form")
         for gap in gaps:
-            text = text.replace(_json(gap), "%s")
+            text = text.replace(_json(gap), "%s" if gap is key else '"%s"')
         self._text = text
 
     def fill(self, order: Order, draw: Draw, payload_digest: str) -> bytes:
-        """Write the record of one claim: only the key may hold what JSON must escape, all else is of our making."""
+        """Write the record of one claim."""
         intent = order.intent
-        return (
-            self._text
-            % (
-                f'"{draw.token}"',
-                f'"{draw.worker}"',
-                f'"{draw.id}"',
-                encode(intent.key).decode(),
-                f'"{intent.fingerprint}"',
-                f'"{intent.effect}"',
-                f'"{payload_digest}"',
-            )
-        ).encode()
+        gaps = draw.token, draw.worker, draw.id, _json(intent.key), intent.fingerprint, intent.effect, payload_digest
+        return (self._text % gaps).encode()
 
 
 def _json(text: str) -> str:

@@ -77,10 +77,10 @@ class First(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     def ended(self, outcome: Outcome) -> Operation:
         """The operation after its ordinary end; a property test holds it to the fold."""
-        c, at = self.claim, self.at
+        c, i, at = self.claim, self.claim.intent, self.at
         return Operation(
-            n=c.n, id=c.id, tenant=c.tenant, actor=c.actor, action=c.action, key=c.key, account=c.account,
-            fingerprint=c.fingerprint, effect=c.effect, owner=c.owner, value=c.value, created_at=at,
+            n=c.n, id=c.id, tenant=i.tenant, actor=i.actor, action=i.action, key=i.key, account=i.account,
+            fingerprint=i.fingerprint, effect=i.effect, owner=c.owner, value=c.value, created_at=at,
             dispatch=Dispatch.COMPLETED, outcome=outcome, attempts=1, settled_by=_SETTLED_BY[outcome],
             worker=c.worker, deadline=at + c.send_seconds, updated_at=at, seq=1,
         )  # fmt: skip

@@ -48,10 +48,10 @@ UPDATE operation SET dispatch = ?, outcome = ?, discrepancy = ?, exposure = ?, u
 
 def claim(db: rows.Runs, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision:
     """Insert receipt and claim; the unique indexes decide identity and hold, and only a refusal reads."""
-    deadline = now + c.send_seconds
+    intent, deadline = c.intent, now + c.send_seconds
     row = (
-        c.n, c.id, c.tenant, c.actor, c.action, c.key, c.account, c.fingerprint, c.effect, c.owner, c.value, now,
-        deadline, c.worker, deadline, now,
+        c.n, c.id, intent.tenant, intent.actor, intent.action, intent.key, intent.account, intent.fingerprint,
+        intent.effect, c.owner, c.value, now, deadline, c.worker, deadline, now,
     )  # fmt: skip
     try:
         db.execute(CLAIM, row)
@@ -70,15 +70,16 @@ def claim(db: rows.Runs, c: Claim, now: float) -> Claimed | Existing | NewlyHeld
 
 def _refused(db: rows.Runs, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision | None:
     """Say which index refused a claim; None where none did and the row itself is impossible."""
-    stands = rows.by_key(db, c.tenant, c.actor, c.action, c.key)
+    intent = c.intent
+    stands = rows.by_key(db, intent.tenant, intent.actor, intent.action, intent.key)
     if stands is not None:
-        if stands.fingerprint != c.fingerprint:  # before every other answer (invariant 9)
+        if stands.fingerprint != intent.fingerprint:  # before every other answer (invariant 9)
             return Conflict(operation=stands.id, stored=stands.fingerprint)
         history = rows.history(db, stands)
         return _again(history) if stands.id == c.id else Existing(history=history)
     if rows.by_number(db, c.n) is not None:
         return Collision()
-    holder = _holder(db, c.effect)
+    holder = _holder(db, intent.effect)
     if holder is None:
         return None
     operation, event = hold.propose(c, holder, now)

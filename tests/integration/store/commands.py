@@ -12,6 +12,7 @@ from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Amend, Amendment, Claim, Claimed, Declined, NewEvent, Settle
 from counterfoil.domain.event import Begun, Decided, EventKind, History, attempts_of, chain, encode
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.intent import Intent
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.words import Discrepancy, Dispatch, Finding, Source
 from counterfoil.runtime.drawing import Drawer
@@ -35,23 +36,22 @@ def claim(
         contract_id=CONTRACT.id,
         payload_digest="sd1:0",
     )
+    intent = Intent(
+        tenant="default", actor="user:a", action="pay", account="acct", destination="", key=key or draw.id,
+        payload=payload, fingerprint="cf1:" + hashlib.sha256(payload).hexdigest(),
+        effect="ef1:" + (effect or draw.id),
+    )  # fmt: skip
+    asked = {name: fields.pop(name) for name in Intent.__struct_fields__ if name in fields}
     plain = Claim(
         n=draw.n,
         id=draw.id,
-        tenant="default",
-        actor="user:a",
-        action="pay",
-        key=key or draw.id,
-        account="acct",
-        fingerprint="cf1:" + hashlib.sha256(payload).hexdigest(),
-        effect="ef1:" + (effect or draw.id),
+        intent=msgspec.structs.replace(intent, **asked),
         owner="ops",
         value=1.0,
         worker=WORKER,
         send_seconds=10.0,
         record=encode(begun),
         body=SALT + payload if body is None else body,
-        payload_digest="sd1:0",
     )
     return msgspec.structs.replace(plain, **fields)
 
@@ -61,13 +61,13 @@ def stands(claimed: Claim, at: float) -> Operation:
     return Operation(
         n=claimed.n,
         id=claimed.id,
-        tenant=claimed.tenant,
-        actor=claimed.actor,
-        action=claimed.action,
-        key=claimed.key,
-        account=claimed.account,
-        fingerprint=claimed.fingerprint,
-        effect=claimed.effect,
+        tenant=claimed.intent.tenant,
+        actor=claimed.intent.actor,
+        action=claimed.intent.action,
+        key=claimed.intent.key,
+        account=claimed.intent.account,
+        fingerprint=claimed.intent.fingerprint,
+        effect=claimed.intent.effect,
         owner=claimed.owner,
         value=claimed.value,
         created_at=at,

@@ -102,7 +102,7 @@ def test_another_fingerprint_is_a_conflict_before_every_other_answer(store, hold
     if holder:
         store.write(claim(effect="f"))
     other = claim("k", effect="f", payload=b'{"n":2}')
-    assert store.write(other) == Conflict(operation=first.id, stored=first.fingerprint)
+    assert store.write(other) == Conflict(operation=first.id, stored=first.intent.fingerprint)
     assert other.id not in {o.id for o in store.operations(limit=9)}
 
 

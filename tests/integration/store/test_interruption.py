@@ -107,7 +107,8 @@ def shortfalls(store, jobs, interrupted):
     found += [f"{job.command.id} untold" for job in jobs if job.loop and job not in job.loop.heard]
     for command in [job.command for job in jobs if job.done]:
         found += faults(store.load(command.id))
-    stands = store.find(mine.tenant, mine.actor, mine.action, mine.key)
+    intent = mine.intent
+    stands = store.find(intent.tenant, intent.actor, intent.action, intent.key)
     if not raised and stands is None:
         found.append("acknowledged and not there")
     if stands is not None and len(stands.events) != 1:

@@ -368,7 +368,7 @@ def test_a_file_that_is_held_for_too_long_is_busy(path, monkeypatch):
             store.execute("DELETE FROM worker")
         with pytest.raises(StoreBusy):
             SqliteStore(path)
-        assert store.find("default", "user:a", "pay", wanted.key) is None  # readers wait for nobody
+        assert store.find("default", "user:a", "pay", wanted.intent.key) is None  # readers wait for nobody
         other.rollback()
         assert isinstance(store.write(wanted), Claimed)
 
