@@ -36,15 +36,6 @@ def test_without_result_and_facts_there_is_no_body():
     assert observing.sealed(evidence(), SALT).body is None
 
 
-@pytest.mark.parametrize("result", [{"id": "re_1", "n": [1, None]}, "text", 0])
-def test_a_canonical_form_at_hand_is_used(result):
-    """Whether the provider made the canonical form or not, the same bytes are kept."""
-    text = canonical.canonical(result)
-    assert observing.sealed(evidence(result=result), SALT, text) == observing.sealed(evidence(result=result), SALT)
-    beside = evidence(result=result, facts={"status": 201})
-    assert observing.sealed(beside, SALT, text) == observing.sealed(beside, SALT)
-
-
 def test_a_result_that_is_too_large_is_nobodys():
     """The first caller gets what a replay gets: none, and the record says why."""
     sealed = observing.sealed(evidence(result="x" * RESULT_BYTES_MAX, facts={"status": 201}), SALT)

@@ -10,6 +10,7 @@ from counterfoil.domain.command import Claim
 from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.event import Begun, Intended, encode
 from counterfoil.domain.payload import SALT_BYTES, salted_digest
+from counterfoil.plans.observing import ReturnedForm
 
 
 def first_claim(order: Order, draw: Draw) -> Claim:
@@ -48,10 +49,12 @@ class ClaimForm:
         order: any order of the action and actor, with the value at risk that most have.
     """
 
-    __slots__ = ("_text", "value")
+    __slots__ = ("_text", "returned", "value")
 
     def __init__(self, order: Order) -> None:
         self.value = order.value
+        self.returned = ReturnedForm(order.action)
+        """Of the answer to such a claim."""
         gaps = [f"\x02gap-{i}\x03" for i in range(7)]
         token, worker, identifier, key, fingerprint, effect, digest = gaps
         intent = msgspec.structs.replace(order.intent, key=key, fingerprint=fingerprint, effect=effect)

@@ -29,7 +29,7 @@ from counterfoil.domain.payload import SALT_BYTES, frozen_payload, seal
 from counterfoil.domain.result import declared, kept_result
 from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Source, Standing
 from counterfoil.plans import observing
-from counterfoil.plans.claims import begun_for, first_claim
+from counterfoil.plans.claims import ClaimForm, begun_for, first_claim
 from counterfoil.plans.effects import Ended, Find, Flight, Plan, Redraw, Send, Validate
 from counterfoil.ports.provider import SendOrder
 
@@ -50,20 +50,32 @@ def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
         refusal = yield Validate(order)
         if refusal is not None:
             return (yield from _refused_by_check(order, refusal))
-    claim = first_claim(order, draw)
-    # Crash here: no row, nothing left (test_crash_before_claim).
-    reply = yield from _claim(claim)
-    for _ in range(DRAWS_MAX):
-        if not isinstance(reply, Collision):
-            break
-        fresh = yield Redraw()
-        draw = msgspec.structs.replace(draw, n=fresh.n, id=fresh.id)
+    redrawn = 0
+    while True:
         claim = first_claim(order, draw)
-        reply = yield from _claim(claim)
-    if isinstance(reply, Claimed):
-        first = observing.First(claim=claim, token=draw.token, at=reply.at, head=reply.head)
-        payload = order.intent.payload
-        return (yield from send(order, draw, first, payload, order.arguments, provider_key=claim.id))
+        try:
+            # Crash here: no row, nothing left (test_crash_before_claim).
+            reply = yield claim
+        except (Exception, GeneratorExit):
+            raise  # the store said no and nothing is durable, or nobody drives any more
+        except BaseException:
+            # Interrupted while the claim was being written: it may stand, and nothing has left. Say so. Where no
+            # claim stands, or the store cannot say so now, there is nothing to withdraw, or it reads as unknown.
+            with contextlib.suppress(CounterfoilError):
+                yield from _withdraw(claim)
+            raise
+        if type(reply) is Claimed:
+            first = observing.First(claim=claim, token=draw.token, at=reply.at, head=reply.head)
+            payload = order.intent.payload
+            return (yield from send(order, draw, first, payload, order.arguments, provider_key=claim.id))
+        if type(reply) is not Collision or redrawn == DRAWS_MAX:
+            return (yield from _refused(order, draw, reply))
+        fresh = yield Redraw()
+        draw, redrawn = msgspec.structs.replace(draw, n=fresh.n, id=fresh.id), redrawn + 1
+
+
+def _refused(order: Order, draw: Draw, reply: object) -> Plan[Ended]:
+    """Answer with what refused the claim."""
     if isinstance(reply, Conflict):
         raise KeyConflict(
             order.intent.key, operation=reply.operation, stored=reply.stored, offered=order.intent.fingerprint
@@ -74,19 +86,6 @@ def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
         raise InvariantBroken(f"{DRAWS_MAX} row numbers in a row were taken: the store refuses the claim itself")
     assert isinstance(reply, Existing)  # noqa: S101 - a claim has no seventh answer
     return (yield from again(order, draw, reply.history))
-
-
-def _claim(claim: Claim) -> Plan[object]:
-    try:
-        return (yield claim)
-    except (Exception, GeneratorExit):
-        raise  # the store said no and nothing is durable, or nobody drives any more
-    except BaseException:
-        # Interrupted while the claim was being written: it may stand, and nothing has left. Say so. Where no claim
-        # stands, or the store cannot say so now, there is nothing to withdraw, or it reads as unknown.
-        with contextlib.suppress(CounterfoilError):
-            yield from _withdraw(claim)
-        raise
 
 
 def _withdraw(claim: Claim) -> Plan[None]:
@@ -139,17 +138,16 @@ def send(
         with contextlib.suppress(CounterfoilError):
             yield from observing.record(holder, observing.sealed(evidence, salt), action.contract, jitter=draw.jitter)
         raise
-    evidence = judge(action.contract, answer, number, action.effect)
-    if action.result or action.contract.result:
-        said = observing.sealed(declared(evidence, action.result), salt)
-    else:  # nothing is picked from it: the canonical form a function's provider made is the one that is kept
-        said = observing.sealed(evidence, salt, answer.text if type(answer) is Returned else None)
-    evidence = said.evidence
+    form, said = order.form, None
+    if number == 1 and type(answer) is Returned and isinstance(form, ClaimForm):
+        said = form.returned.fill(answer, salt)
+    if said is None:
+        said = observing.sealed(_judged(action, answer, number), salt)
     # Crash here: answered and unrecorded; it reads as unknown until a look (test_crash_before_outcome).
     after = yield from observing.record(holder, said, action.contract, jitter=draw.jitter)
     return Ended(
-        operation=after, standing=Standing.NEW, result=evidence.result, evidence_rule=evidence.rule,
-        because=_LOST if "result" in evidence.facts else (),
+        operation=after, standing=Standing.NEW, result=said.result, evidence_rule=said.evidence.rule,
+        because=_LOST if "result" in said.evidence.facts else (),
         error=flight.error,
     )  # fmt: skip
 

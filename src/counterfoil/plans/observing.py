@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
 from counterfoil.domain import canonical, rules
+from counterfoil.domain.action import Action
+from counterfoil.domain.answer import Returned
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.canonical import NotCanonical
 from counterfoil.domain.command import Amend, Amended, Claim, Declined, Settle, Settled
@@ -15,6 +17,7 @@ from counterfoil.domain.contract import Contract
 from counterfoil.domain.errors import CounterfoilError
 from counterfoil.domain.event import encode
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.judge import judge
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import RESULT_BYTES_MAX, salted_digest
 from counterfoil.domain.schedule import NOTHING, RECOVER
@@ -89,43 +92,67 @@ class First(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 _SETTLED_BY = {Outcome.SUCCEEDED: "succeeded:answer", Outcome.REJECTED: "rejected:answer"}
 
 
-class Sealed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Sealed(msgspec.Struct, frozen=True, kw_only=True):
     """Evidence as it is written: a hashed record and an erasable body."""
 
     evidence: Evidence
-    """Without a result that is too large to keep: the first caller gets what a replay gets."""
     line: bytes
     body: bytes | None
+    result: Any = None
+    """None where it is too large to keep: the first caller gets what a replay gets."""
 
 
-def sealed(evidence: Evidence, salt: bytes, result: bytes | None = None) -> Sealed:
-    """Part what is hashed from what may be erased.
-
-    Args:
-        evidence: what was observed.
-        salt: random bytes for the body's digest.
-        result: the canonical form of the evidence's result, where it is at hand.
-    """
+def sealed(evidence: Evidence, salt: bytes) -> Sealed:
+    """Part what is hashed from what may be erased; the salt is for the body's digest."""
     if evidence.result is None and not evidence.facts:
         return Sealed(evidence=evidence, line=encode(evidence), body=None)
-    if result is not None and not evidence.facts:
-        kept = b'{"facts":{},"result":' + result + b"}"
-    else:
-        try:
-            kept = canonical.canonical({"facts": evidence.facts, "result": evidence.result})
-        except NotCanonical:
-            if evidence.result is None:
-                raise  # an operator's own words, of which nothing is recorded yet
-            # It happened all the same: what cannot be kept is nobody's, and the evidence goes on without it.
-            facts = {**evidence.facts, "result": "not_kept"}
-            return sealed(msgspec.structs.replace(evidence, result=None, facts=facts), salt)
+    try:
+        kept = canonical.canonical({"facts": evidence.facts, "result": evidence.result})
+    except NotCanonical:
+        if evidence.result is None:
+            raise  # an operator's own words, of which nothing is recorded yet
+        # It happened all the same: what cannot be kept is nobody's, and the evidence goes on without it.
+        facts = {**evidence.facts, "result": "not_kept"}
+        return sealed(msgspec.structs.replace(evidence, result=None, facts=facts), salt)
     if len(kept) > RESULT_BYTES_MAX:
         facts = {**evidence.facts, "result": "too_large"}
         evidence = msgspec.structs.replace(evidence, result=None, facts=facts)
         kept = canonical.canonical({"facts": facts, "result": None})
     body = salt + kept
     bare = msgspec.structs.replace(evidence, result=None, facts={}, body_digest=salted_digest(body))
-    return Sealed(evidence=evidence, line=encode(bare), body=body)
+    return Sealed(evidence=evidence, line=encode(bare), body=body, result=evidence.result)
+
+
+class ReturnedForm:
+    """What is recorded when an action's function returns from its first attempt: the plain bytes, with one gap to fill.
+
+    Args:
+        action: whose function it is; one that picks from its result has no form.
+    """
+
+    __slots__ = ("_evidence", "_head")
+
+    def __init__(self, action: Action) -> None:
+        self._evidence: Evidence | None = None
+        self._head = b""
+        if not action.result and not action.contract.result:
+            self._evidence = judge(action.contract, Returned(), 1, action.effect)
+            line = encode(msgspec.structs.replace(self._evidence, body_digest=_GAP))
+            self._head, _, _ = line.rpartition(encode(_GAP)[1:])  # the digest is the record's last field
+
+    def fill(self, answer: Returned, salt: bytes) -> Sealed | None:
+        """Seal one answer; None where it must be done the plain way."""
+        text = answer.text
+        if text is None or answer.value is None or self._evidence is None or len(text) > _TEXT_MAX:
+            return None
+        body = salt + _RESULT + text + b"}"
+        line = self._head + salted_digest(body).encode() + b'"}'
+        return Sealed(evidence=self._evidence, line=line, body=body, result=answer.value)
+
+
+_GAP = "\x02"
+_RESULT = b'{"facts":{},"result":'
+_TEXT_MAX = RESULT_BYTES_MAX - len(_RESULT) - len(b"}")
 
 
 def record(holder: Claimed | First, said: Sealed, contract: Contract, *, jitter: float) -> Plan[Operation]:
