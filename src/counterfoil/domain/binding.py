@@ -22,13 +22,18 @@ _BY_KEYWORD: Final = ("POSITIONAL_OR_KEYWORD", "KEYWORD_ONLY")
 class Binder:
     """What every call of one function needs of its signature, worked out once; safe to share between threads."""
 
-    __slots__ = ("_by_keyword", "_by_position", "_defaults", "_keyword_only", "_names", "_signature", "_star", "_stars")
+    __slots__ = (
+        *("_all_by_position", "_by_keyword", "_by_position", "_defaults", "_keyword_only"),
+        *("_names", "_signature", "_star", "_stars"),
+    )  # fmt: skip
 
     def __init__(self, signature: Signature) -> None:
         kinds = {name: parameter.kind.name for name, parameter in signature.parameters.items()}
         self._signature = signature
         self._names = frozenset(kinds)
         self._by_position = tuple(name for name, kind in kinds.items() if kind in _BY_POSITION)
+        self._all_by_position = len(kinds) if len(kinds) == len(self._by_position) else -1
+        """How many arguments by position are all there are; -1 where not all parameters have a position."""
         self._by_keyword = frozenset(name for name, kind in kinds.items() if kind in _BY_KEYWORD)
         self._keyword_only = tuple(name for name, kind in kinds.items() if kind == "KEYWORD_ONLY")
         self._star = next((name for name, kind in kinds.items() if kind == "VAR_POSITIONAL"), None)
@@ -45,6 +50,8 @@ class Binder:
         Raises:
             TypeError: the function could not be called like this.
         """
+        if len(args) == self._all_by_position and not kwargs:  # the ordinary call: nothing to merge
+            return dict(zip(self._by_position, args, strict=False))
         if len(args) <= len(self._by_position) and self._by_keyword.issuperset(kwargs):
             given = dict(zip(self._by_position, args, strict=False))
             payload = {**self._defaults, **given, **kwargs}

@@ -69,7 +69,7 @@ class FunctionProvider:
 
     def send(self, order: SendOrder, flight: Flight, arguments: Any = None) -> Answer:
         """Call it once; every exception it raises is a value."""
-        called = self._arguments(order, arguments)
+        called = arguments or self._arguments(order)
         if called is None:
             return _UNBINDABLE
         args, kwargs = called
@@ -85,7 +85,7 @@ class FunctionProvider:
 
     async def asend(self, order: SendOrder, flight: Flight, arguments: Any = None) -> Answer:
         """Await it once; every exception it raises is a value, cancellation is not one."""
-        called = self._arguments(order, arguments)
+        called = arguments or self._arguments(order)
         if called is None:
             return _UNBINDABLE
         args, kwargs = called
@@ -120,11 +120,8 @@ class FunctionProvider:
         except NotCanonical:
             return (Silent(may_have_left=False, reason="look_not_json"),)
 
-    def _arguments(self, order: SendOrder, arguments: Any) -> tuple[Sequence[Any], dict[str, Any]] | None:
-        """The caller's own arguments, or those of the frozen payload; None where today's signature takes neither."""
-        if arguments is not None:
-            args, kwargs = arguments
-            return args, kwargs
+    def _arguments(self, order: SendOrder) -> tuple[Sequence[Any], dict[str, Any]] | None:
+        """The arguments of the frozen payload; None where today's signature does not take them."""
         payload = canonical.parse(order.payload)
         if not isinstance(payload, dict):
             return None

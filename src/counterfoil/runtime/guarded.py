@@ -6,6 +6,7 @@ import copy
 import functools
 import warnings
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import msgspec
@@ -194,27 +195,36 @@ class GuardedFunction(Generic[P, T_co]):
         self._ledger = ledger
         self._binder = binder
         self.registered = registered
+        self._carry: Any = ledger.acall if registered.awaited else ledger.call
 
     @property
     def action(self) -> Action:
         """What is registered."""
         return self.registered.action
 
-    def order(self, args: tuple[Any, ...], kwargs: dict[str, Any], **named: Any) -> Order:
+    def order(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        key: str | int | None = None,
+        mentioned: dict[str, str] | None = None,
+    ) -> Order:
         """Freeze one call into an order."""
-        ledger = self._ledger
-        scopes = ledger.scopes() if self.registered.action.occurrence is not None else {}
-        if not (_IMMUTABLE.issuperset(map(type, args)) and _IMMUTABLE.issuperset(map(type, kwargs.values()))):
+        ledger, registered = self._ledger, self.registered
+        scopes = _NO_SCOPES if registered.action.occurrence is None else ledger.scopes()
+        if not _IMMUTABLE.issuperset(map(type, args)) or (
+            kwargs and not _IMMUTABLE.issuperset(map(type, kwargs.values()))
+        ):
             args, kwargs = _own(args, kwargs)
         payload = self._binder.bind(args, kwargs)
-        return self.registered.order(payload, actor=ledger.actor, scopes=scopes, arguments=(args, kwargs), **named)
+        return registered.order(
+            payload, actor=ledger.actor, scopes=scopes, key=key, arguments=(args, kwargs), mentioned=mentioned
+        )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co:
         """Send this call at most once and return its receipt."""
-        order = self.order(args, kwargs)
-        if self.registered.awaited:
-            return self._ledger.acall(order)  # type: ignore[return-value]
-        return self._ledger.call(order)  # type: ignore[return-value]
+        return self._carry(self.order(args, kwargs))  # type: ignore[no-any-return]
 
     def with_key(self, key: str | int, **mentioned: str) -> Callable[P, T_co]:
         """The same function for one occurrence named here, by trusted code.
@@ -225,9 +235,7 @@ class GuardedFunction(Generic[P, T_co]):
         """
 
         def call(*args: P.args, **kwargs: P.kwargs) -> T_co:
-            order = self.order(args, kwargs, key=key, mentioned=mentioned)
-            carry: Any = self._ledger.acall if self.registered.awaited else self._ledger.call
-            return carry(order)  # type: ignore[no-any-return]
+            return self._carry(self.order(args, kwargs, key=key, mentioned=mentioned))  # type: ignore[no-any-return]
 
         return call
 
@@ -236,6 +244,7 @@ class GuardedFunction(Generic[P, T_co]):
         return Tool(self)
 
 
+_NO_SCOPES: Mapping[str, str] = MappingProxyType({})
 _IMMUTABLE = frozenset({str, int, bool, float, bytes, type(None)})
 
 
