@@ -194,14 +194,13 @@ def test_nobody_is_quiesced_by_another(story):
 )
 def test_an_ordinary_end_is_the_folds(contract, evidence, jitter):
     """Whoever has just claimed writes, and is told, exactly what the fold over the whole operation would say."""
-    first = observing.First(claim=first_claim(order(), draw()), token="w.1", at=NOON, head=b"h")
+    claim = first_claim(order(), draw())
+    first = observing.First(claim=claim, n=claim.n, id=claim.id, token="w.1", at=NOON, head=b"h")
 
     def written(holder):
         plan = observing.record(holder, observing.sealed(evidence, b"s" * 16), contract, jitter=jitter)
         settle = next(plan)
-        told = ends(plan, Settled(at=NOON + 1, head=b"i"))
-        row = msgspec.structs.replace(settle.operation, due_at=0.0)  # the store reckons it from the commit
-        return msgspec.structs.replace(settle, operation=row), told
+        return settle, ends(plan, Settled(at=NOON + 1, head=b"i"))
 
     assert written(first) == written(first.whole())
 

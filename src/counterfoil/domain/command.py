@@ -14,6 +14,9 @@ from counterfoil.domain.event import EventKind, History
 from counterfoil.domain.intent import Intent
 from counterfoil.domain.operation import Operation
 
+Columns = tuple[str, str, str, int, int, str, str]
+"""Dispatch, outcome, discrepancy, exposure, unresolved, settled_by and step, as they are stored."""
+
 
 class Claim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Receipt, permission and claim of a first attempt in one transaction (invariants 1 and 2)."""
@@ -64,14 +67,23 @@ class Collision(msgspec.Struct, frozen=True):
 class Settle(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Record one piece of evidence on an operation nobody else wrote to since `seq`."""
 
-    operation: Operation
-    """As it stands after the evidence, `seq` still the one before; `updated_at` is the store's to fill."""
+    n: int
+    id: str
+    seq: int
+    """Number of the event before, and `head` its hash."""
     head: bytes
-    """Hash of the event before."""
+    columns: Columns
+    """What the evidence makes of the operation."""
     record: bytes
     body: bytes | None
     due_after: float
     """Seconds from the commit to the next automatic step."""
+
+
+def columns_of(o: Operation) -> Columns:
+    """What evidence may change of an operation, as plain strings: `_value_` spares the descriptor's call."""
+    dispatch, outcome, discrepancy = o.dispatch._value_, o.outcome._value_, o.discrepancy._value_
+    return dispatch, outcome, discrepancy, o.exposure, o.unresolved, o.settled_by, o.step
 
 
 class Settled(msgspec.Struct, frozen=True, gc=False, kw_only=True):

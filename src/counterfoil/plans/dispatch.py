@@ -65,7 +65,7 @@ def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
                 yield from _withdraw(claim)
             raise
         if type(reply) is Claimed:
-            first = observing.First(claim=claim, token=draw.token, at=reply.at, head=reply.head)
+            first = observing.First(claim=claim, n=claim.n, id=claim.id, token=draw.token, at=reply.at, head=reply.head)
             payload = order.intent.payload
             return (yield from send(order, draw, first, payload, order.arguments, provider_key=claim.id))
         if type(reply) is not Collision or redrawn == DRAWS_MAX:

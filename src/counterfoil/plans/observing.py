@@ -12,7 +12,7 @@ from counterfoil.domain.action import Action
 from counterfoil.domain.answer import Returned
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.canonical import NotCanonical
-from counterfoil.domain.command import Amend, Amended, Claim, Declined, Settle, Settled
+from counterfoil.domain.command import Amend, Amended, Claim, Columns, Declined, Settle, Settled, columns_of
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.errors import CounterfoilError
 from counterfoil.domain.event import encode
@@ -20,7 +20,7 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.judge import judge
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import RESULT_BYTES_MAX, salted_digest
-from counterfoil.domain.schedule import NOTHING, RECOVER
+from counterfoil.domain.schedule import RECOVER
 from counterfoil.domain.words import Discrepancy, Dispatch, Outcome
 from counterfoil.plans.effects import Plan
 
@@ -34,9 +34,19 @@ class Claimed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     head: bytes
 
     @property
+    def n(self) -> int:
+        """The operation's row number."""
+        return self.operation.n
+
+    @property
     def id(self) -> str:
         """The operation's id."""
         return self.operation.id
+
+    @property
+    def seq(self) -> int:
+        """Number of its last event."""
+        return self.operation.seq
 
     @property
     def number(self) -> int:
@@ -53,15 +63,13 @@ class First(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The same of a first claim, not yet written out: its ordinary end needs no more."""
 
     claim: Claim
+    n: int
+    id: str
     token: str
     at: float
     head: bytes
     number: ClassVar[int] = 1
-
-    @property
-    def id(self) -> str:
-        """The operation's id."""
-        return self.claim.id
+    seq: ClassVar[int] = 1
 
     @property
     def deadline(self) -> float:
@@ -73,23 +81,27 @@ class First(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         c = self.claim
         attempt = Attempt(number=1, token=self.token, worker=c.worker, started_at=self.at, send_seconds=c.send_seconds)
         operation = msgspec.structs.replace(
-            self.ended(Outcome.SUCCEEDED), dispatch=Dispatch.STARTED, outcome=Outcome.UNOBSERVED, exposure=1,
-            unresolved=1, settled_by="", step=RECOVER, due_at=attempt.deadline,
+            self.ended(Outcome.SUCCEEDED, self.at), dispatch=Dispatch.STARTED, outcome=Outcome.UNOBSERVED, exposure=1,
+            unresolved=1, settled_by="", step=RECOVER, due_at=attempt.deadline, seq=1,
         )  # fmt: skip
         return Claimed(operation=operation, attempts=(attempt,), discrepancy=Discrepancy.NONE, head=self.head)
 
-    def ended(self, outcome: Outcome) -> Operation:
-        """The operation after its ordinary end; a property test holds it to the fold."""
-        c, i, at = self.claim, self.claim.intent, self.at
+    def ended(self, outcome: Outcome, at: float) -> Operation:
+        """The operation after its ordinary end, settled at that time; a property test holds it to the fold."""
+        c, i = self.claim, self.claim.intent
         return Operation(
             n=c.n, id=c.id, tenant=i.tenant, actor=i.actor, action=i.action, key=i.key, account=i.account,
-            fingerprint=i.fingerprint, effect=i.effect, owner=c.owner, value=c.value, created_at=at,
-            dispatch=Dispatch.COMPLETED, outcome=outcome, attempts=1, settled_by=_SETTLED_BY[outcome],
-            worker=c.worker, deadline=at + c.send_seconds, updated_at=at, seq=1,
+            fingerprint=i.fingerprint, effect=i.effect, owner=c.owner, value=c.value,
+            created_at=self.at, dispatch=Dispatch.COMPLETED, outcome=outcome, attempts=1,
+            settled_by=_ENDS[outcome][-2], worker=c.worker, deadline=self.at + c.send_seconds, updated_at=at, seq=2,
         )  # fmt: skip
 
 
-_SETTLED_BY = {Outcome.SUCCEEDED: "succeeded:answer", Outcome.REJECTED: "rejected:answer"}
+_ENDS: dict[Outcome, Columns] = {
+    end: (Dispatch.COMPLETED.value, end.value, Discrepancy.NONE.value, 0, 0, f"{end.value}:answer", "")
+    for end in (Outcome.SUCCEEDED, Outcome.REJECTED)
+}
+"""What the ordinary ends of a first attempt make of its operation."""
 
 
 class Sealed(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,16 +169,16 @@ _TEXT_MAX = RESULT_BYTES_MAX - len(_RESULT) - len(b"}")
 
 def record(holder: Claimed | First, said: Sealed, contract: Contract, *, jitter: float) -> Plan[Operation]:
     """Make evidence durable for the holder of a claim; it reads nothing unless somebody wrote meanwhile."""
-    outcome = rules.ordinary_end(said.evidence) if type(holder) is First else None
-    if outcome is not None:
-        after, step = holder.ended(outcome), NOTHING  # type: ignore[union-attr]
+    end = rules.ordinary_end(said.evidence) if isinstance(holder, First) else None
+    if end is not None:
+        moved, columns, due_after = None, _ENDS[end], 0.0
     else:
-        claimed = holder.whole() if isinstance(holder, First) else holder
-        moved = rules.advance(
-            claimed.operation, claimed.attempts, claimed.discrepancy, said.evidence, contract, jitter=jitter
-        )
-        after, step = moved.operation, moved.next
-    settle = Settle(operation=after, head=holder.head, record=said.line, body=said.body, due_after=step.after_seconds)
+        moved = _moved(holder, said.evidence, contract, jitter=jitter)
+        columns, due_after = columns_of(moved.operation), moved.next.after_seconds
+    settle = Settle(
+        n=holder.n, id=holder.id, seq=holder.seq, head=holder.head, columns=columns, record=said.line, body=said.body,
+        due_after=due_after,
+    )  # fmt: skip
     try:
         reply = yield settle
     except (Exception, GeneratorExit):
@@ -175,12 +187,20 @@ def record(holder: Claimed | First, said: Sealed, contract: Contract, *, jitter:
         # Interrupted while it was being written, and somebody else may have written first: the same record twice is
         # one piece of evidence, and none is lost.
         with contextlib.suppress(CounterfoilError):
-            yield from amend(after.id, said, contract, jitter=jitter)
+            yield from amend(holder.id, said, contract, jitter=jitter)
         raise
-    if type(reply) is Settled:
-        due_at = reply.at + step.after_seconds if step.step else 0.0
-        return msgspec.structs.replace(after, updated_at=reply.at, due_at=due_at, seq=after.seq + 1)
-    return (yield from amend(after.id, said, contract, jitter=jitter))
+    if type(reply) is not Settled:
+        return (yield from amend(holder.id, said, contract, jitter=jitter))
+    if moved is None:
+        return holder.ended(end, reply.at)  # type: ignore[union-attr, arg-type]
+    due_at = reply.at + due_after if moved.next.step else 0.0
+    return msgspec.structs.replace(moved.operation, updated_at=reply.at, due_at=due_at, seq=holder.seq + 1)
+
+
+def _moved(holder: Claimed | First, evidence: Evidence, contract: Contract, *, jitter: float) -> rules.Moved:
+    """What the fold makes of the whole operation."""
+    claimed = holder.whole() if isinstance(holder, First) else holder
+    return rules.advance(claimed.operation, claimed.attempts, claimed.discrepancy, evidence, contract, jitter=jitter)
 
 
 def amend(operation: str, said: Sealed, contract: Contract, *, jitter: float) -> Plan[Operation]:

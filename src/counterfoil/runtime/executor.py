@@ -245,7 +245,7 @@ async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
 def _observation(command: Command) -> tuple[str, bytes, bytes | None] | None:
     """What a command would lose if it were given up: its operation, record and body; None where it is nothing."""
     if isinstance(command, Settle):
-        return command.operation.id, command.record, command.body
+        return command.id, command.record, command.body
     if isinstance(command, Amend) and command.record is not None:
         return command.operation, command.record, command.body
     return None

@@ -106,28 +106,20 @@ def _holder(db: rows.Runs, effect: str) -> str | None:
 
 def settle(db: rows.Runs, s: Settle, now: float) -> Settled | Stale:
     """Record evidence with one compare-and-set: the settling caller reads nothing."""
-    o = s.operation
-    seq = o.seq + 1
-    due_at = now + s.due_after if o.step else 0.0
-    row = (
-        # `_value_`: the plain string, without the descriptor's call; sqlite3 binds exact types fastest.
-        o.dispatch._value_, o.outcome._value_, o.discrepancy._value_, o.exposure, o.unresolved, o.settled_by,
-        o.step, due_at, now, seq, o.n, o.seq,
-    )  # fmt: skip
-    if db.execute(SETTLE, row).rowcount != 1:
+    seq = s.seq + 1
+    due_at = now + s.due_after if s.columns[-1] else 0.0
+    if db.execute(SETTLE, (*s.columns, due_at, now, seq, s.n, s.seq)).rowcount != 1:
         return _settled_before(db, s)
-    head = chain(s.head, o.id, seq, "observed", now, s.record)
+    head = chain(s.head, s.id, seq, "observed", now, s.record)
     if s.body is None or len(s.body) <= rows.BODY_INLINE_MAX:
-        db.execute(rows.INSERT_EVENT, (o.n * rows.EVENTS + seq, "observed", now, s.record, s.body, head))
+        db.execute(rows.INSERT_EVENT, (s.n * rows.EVENTS + seq, "observed", now, s.record, s.body, head))
     else:
-        rows.insert_event(db, o.n, seq, "observed", now, s.record, s.body, head)
+        rows.insert_event(db, s.n, seq, "observed", now, s.record, s.body, head)
     return Settled(at=now, head=head)
 
 
 def _settled_before(db: rows.Runs, s: Settle) -> Settled | Stale:
-    row = db.execute(
-        "SELECT at, record, hash FROM event WHERE id = ?", (rows.event_id(s.operation.n, s.operation.seq + 1),)
-    ).fetchone()
+    row = db.execute("SELECT at, record, hash FROM event WHERE id = ?", (rows.event_id(s.n, s.seq + 1),)).fetchone()
     if row is not None and row[1] == s.record:
         return Settled(at=row[0], head=row[2])  # our own write, run again
     return Stale()

@@ -9,7 +9,7 @@ import msgspec
 from counterfoil.contracts.loader import load
 from counterfoil.domain import rules
 from counterfoil.domain.attempt import Attempt
-from counterfoil.domain.command import Amend, Amendment, Claim, Claimed, Declined, NewEvent, Settle
+from counterfoil.domain.command import Amend, Amendment, Claim, Claimed, Declined, NewEvent, Settle, columns_of
 from counterfoil.domain.event import Begun, Decided, EventKind, History, attempts_of, chain, encode
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.intent import Intent
@@ -95,8 +95,9 @@ def settle(claimed: Claim, reply: Claimed, said: Evidence | None = None, *, body
     attempt = Attempt(number=1, token="t", worker=WORKER, started_at=reply.at, send_seconds=claimed.send_seconds)
     moved = rules.advance(stands(claimed, reply.at), (attempt,), Discrepancy.NONE, said, CONTRACT)
     return Settle(
-        operation=moved.operation, head=reply.head, record=encode(said), body=body, due_after=moved.next.after_seconds
-    )
+        n=claimed.n, id=claimed.id, seq=1, head=reply.head, columns=columns_of(moved.operation), record=encode(said),
+        body=body, due_after=moved.next.after_seconds,
+    )  # fmt: skip
 
 
 def observe(operation: str, said: Evidence, *, body: bytes | None = None) -> Amend:

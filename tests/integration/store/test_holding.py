@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.integration.store.commands import claim, claim_again, evidence, late, note, observe, resolve, settle
 
-from counterfoil.domain.command import Amended, Claimed, Declined, Existing, NewlyHeld, Settle, Stale
+from counterfoil.domain.command import Amended, Claimed, Declined, Existing, NewlyHeld, Settle, Stale, columns_of
 from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.words import Discrepancy, Finding, Source
 from counterfoil.store.transaction import HOLD_SLOTS_MAX
@@ -87,7 +87,10 @@ def test_whoever_is_handed_the_hold_cannot_settle_past_the_others(store):
     known = again.history
     store.write(observe(holder.id, evidence()))
     answer = Settle(
-        operation=msgspec.structs.replace(known.operation, unresolved=0),
+        n=known.operation.n,
+        id=known.operation.id,
+        seq=known.operation.seq,
+        columns=columns_of(msgspec.structs.replace(known.operation, unresolved=0)),
         head=known.head,
         record=b'{"source":"answer","finding":"succeeded","attempt":2}',
         body=None,

@@ -6,24 +6,27 @@ import threading
 
 import msgspec
 import pytest
-from tests.integration.store.commands import claim, evidence, faults, late, note, observe, settle
+from tests.integration.store.commands import claim, evidence, faults, late, note, observe, settle, stands
 
 from counterfoil.domain.command import Amend, Amended, Amendment, Claimed, Declined, NewEvent, Settled, Stale
 from counterfoil.domain.errors import InvariantBroken, NoSuchOperation
 from counterfoil.domain.event import SEQ_MAX, EventKind, encode
-from counterfoil.domain.words import Discrepancy, Finding, Outcome, Source
+from counterfoil.domain.words import Discrepancy, Dispatch, Finding, Outcome, Source
 
 
 def test_an_answer_is_on_record_for_everybody_when_it_is_acknowledged(store, make_store):
     """The operation reads as the evidence says, with two events whose chain is the one that was answered."""
     first = claim()
-    command = settle(first, store.write(first), body=b"s" * 16 + b"answer")
+    claimed = store.write(first)
+    command = settle(first, claimed, body=b"s" * 16 + b"answer")
     reply = store.write(command)
     assert isinstance(reply, Settled)
     history = make_store().load(first.id)
     assert history.operation == msgspec.structs.replace(
-        command.operation, outcome=Outcome.SUCCEEDED, unresolved=0, due_at=0.0, updated_at=reply.at, seq=2
-    )
+        stands(first, claimed.at),
+        dispatch=Dispatch.COMPLETED, outcome=Outcome.SUCCEEDED, exposure=0, unresolved=0,
+        settled_by="succeeded:answer", step="", due_at=0.0, updated_at=reply.at, seq=2,
+    )  # fmt: skip
     assert (history.events[1].record, history.events[1].body) == (command.record, command.body)
     assert history.head == reply.head
 
@@ -32,9 +35,7 @@ def test_an_answer_says_when_the_next_step_is_due(store):
     """The due time counts from the commit, by the store's clock."""
     first = claim()
     command = settle(first, store.write(first), evidence(Finding.UNKNOWN))
-    command = msgspec.structs.replace(
-        command, operation=msgspec.structs.replace(command.operation, step="look"), due_after=5.0
-    )
+    command = msgspec.structs.replace(command, columns=(*command.columns[:-1], "look"), due_after=5.0)
     reply = store.write(command)
     assert store.load(first.id).operation.due_at == reply.at + 5.0
 
