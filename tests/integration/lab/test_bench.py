@@ -62,3 +62,9 @@ def test_a_bar_that_is_missed_is_named(name, wrong):
     assert command.missed(HELD) == []
     (said,) = command.missed({**HELD, name: wrong})
     assert said.startswith(name)
+
+
+@pytest.mark.parametrize(("mine", "found"), [([1, 2, 3, 4, 5], [2.0, 4.0]), ([3], [3.0, 3.0])])
+def test_a_figure_says_how_far_its_rounds_lie_apart(mine, found):
+    """The middle half of the rounds' ratios stands beside the median, and of one round the round itself."""
+    assert command.quartiles(mine, [1.0] * len(mine)) == found

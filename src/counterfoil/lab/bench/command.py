@@ -75,17 +75,27 @@ def _figures(
     progress("fsyncs and rows")
     measured = shape(subject)
     progress("64 callers, in turn with 64 raw connections")
-    threads, tasks, many = _concurrent(subject, thin)
+    calls, many = _concurrent(subject, thin)
     progress("an event loop while another process holds the lock")
     lag = lag_p99_ms(subject)
     progress("start-up")
+    spread = {
+        "sequential_ratio": quartiles(one["mine"], one["same"]),
+        "thin_ratio": quartiles(one["mine"], one["thin"]),
+        "async_ratio": quartiles(one["async"], one["thin"]),
+        "concurrent_ratio.threads": quartiles(calls["threads"], calls["raw"]),
+        "concurrent_ratio.tasks": quartiles(calls["tasks"], calls["raw"]),
+    }
     return {
         "store": "sqlite",
         "sequential_ratio": ratio(one["mine"], one["same"]),
         "thin_ratio": ratio(one["mine"], one["thin"]),
         "async_ratio": ratio(one["async"], one["thin"]),
         "loop_lag_ms_p99": round(lag, 3),
-        "concurrent_ratio": {"threads": threads, "tasks": tasks},
+        "concurrent_ratio": {
+            "threads": ratio(calls["threads"], calls["raw"]),
+            "tasks": ratio(calls["tasks"], calls["raw"]),
+        },
         "fsyncs_per_call": {"one": measured["fsyncs"], "many": many},
         "rows_per_operation": measured["rows"],
         "bytes_per_operation": measured["bytes"],
@@ -93,6 +103,7 @@ def _figures(
         "import_ms": round(import_ms(), 1),
         "p50_ms": {name: round(statistics.median(found) * 1e3, 3) for name, found in one.items()},
         "rounds": rounds,
+        "quartiles": spread,
     }
 
 
@@ -110,6 +121,13 @@ def interleave(subjects: Mapping[str, Block], *, rounds: int, warm_up: int = 3) 
 def ratio(subject: Sequence[float], floor: Sequence[float]) -> float:
     """The median over rounds of subject / floor: whatever the machine did in a round cancels."""
     return round(statistics.median(s / f for s, f in zip(subject, floor, strict=True)), 3)
+
+
+def quartiles(subject: Sequence[float], floor: Sequence[float]) -> list[float]:
+    """The quarter and three quarters of the rounds' ratios: how far a figure may be trusted on this machine."""
+    ratios = [s / f for s, f in zip(subject, floor, strict=True)]
+    first, _, third = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
+    return [round(first, 3), round(third, 3)]
 
 
 def shape(subject: Subject, calls: int = 400) -> dict[str, Any]:
@@ -137,21 +155,21 @@ def _weigh(db: Any) -> tuple[int, int]:
     return rows, (pages - free) * size
 
 
-def _concurrent(subject: Subject, thin: Thin) -> tuple[float, float, float]:
-    """Threads and tasks over raw connections, as ratios of calls per second, and fsyncs per call under load."""
-    threads, tasks, raw = [], [], []
+def _concurrent(subject: Subject, thin: Thin) -> tuple[dict[str, list[float]], float]:
+    """Calls per second of threads, tasks and raw connections, round by round, and fsyncs per call under load."""
+    found: dict[str, list[float]] = {"threads": [], "tasks": [], "raw": []}
     syncs = calls = 0.0
     for _ in range(LOAD_ROUNDS):
         with thin.callers(CALLERS) as callers:
-            raw.append(load(callers, LOAD_SECONDS))
+            found["raw"].append(load(callers, LOAD_SECONDS))
         with subject.ledger.store.lead() as db:
             pass  # the store writes through this connection for as long as nothing forks
         with counted(db) as count:
-            threads.append(load([subject.call] * CALLERS, LOAD_SECONDS))
-            tasks.append(subject.tasks(CALLERS, LOAD_SECONDS))
+            found["threads"].append(load([subject.call] * CALLERS, LOAD_SECONDS))
+            found["tasks"].append(subject.tasks(CALLERS, LOAD_SECONDS))
         syncs += count.syncs
-        calls += (threads[-1] + tasks[-1]) * LOAD_SECONDS
-    return ratio(threads, raw), ratio(tasks, raw), round(syncs / calls, 4)
+        calls += (found["threads"][-1] + found["tasks"][-1]) * LOAD_SECONDS
+    return found, round(syncs / calls, 4)
 
 
 def missed(figures: Mapping[str, Any]) -> list[str]:
@@ -172,15 +190,16 @@ def show(figures: Mapping[str, Any], console: Console) -> None:
     from rich.table import Table
 
     table = Table(title="One guarded call, beside what the store itself costs", title_justify="left")
-    for heading in ("measure", "figure", "bar"):
+    for heading in ("measure", "figure", "quartiles", "bar"):
         table.add_column(heading, justify="left" if heading == "measure" else "right")
     for name, (how, bar) in BARS.items():
         value: Any = figures
         for part in name.split("."):
             value = value[part]
-        table.add_row(name.replace("_", " "), str(value), f"{how} {bar:g}")
+        spread = " to ".join(map(str, figures["quartiles"].get(name, ())))
+        table.add_row(name.replace("_", " "), str(value), spread, f"{how} {bar:g}")
     for name in ("bytes_per_operation", "cli_start_ms", "import_ms"):
-        table.add_row(name.replace("_", " "), str(figures[name]), "")
+        table.add_row(name.replace("_", " "), str(figures[name]), "", "")
     console.print(table)
     for line in missed(figures):
         console.print(f"missed: {line}")
