@@ -34,35 +34,39 @@ class Drawer:
         self._tokens = itertools.count(1)
         self._guard = threading.Lock()
         self._last = 0
-        self._pool: list[bytes] = []
+        self._pool: list[tuple[bytes, bytes, int]] = []
+        """Nonce, salts and jitter of draws to come, cut while they are fetched."""
         _live.add(self)
 
     def draw(self) -> Draw:
         """Draw everything one call needs."""
         worker = self._worker()
         try:
-            noise = self._pool.pop()
+            nonce, salts, salt = self._pool.pop()
         except IndexError:
-            noise = self._refill()
-        salt = noise[-1]
+            nonce, salts, salt = self._refill()
         with self._guard:
-            self._last = n = max(self._last + 1, number(time.time(), salt))
+            n = number(time.time(), salt)
+            if n <= self._last:
+                n = self._last + 1
+            self._last = n
         return Draw(
             n=n,
-            id=operation_id(n, noise[:NONCE_BYTES]),
+            id=operation_id(n, nonce),
             worker=worker,
             token=f"{worker}.{next(self._tokens)}",
-            salts=noise[NONCE_BYTES:-1],
+            salts=salts,
             jitter=salt / 255,
         )
 
-    def _refill(self) -> bytes:
+    def _refill(self) -> tuple[bytes, bytes, int]:
         """Fill the pool from the system and take one; the pool is dropped in a forked child."""
         fresh = os.urandom(_RANDOM_BYTES * _POOL)
         noises = [fresh[i : i + _RANDOM_BYTES] for i in range(0, len(fresh), _RANDOM_BYTES)]
-        noise = noises.pop()
-        self._pool.extend(noises)
-        return noise
+        draws = [(noise[:NONCE_BYTES], noise[NONCE_BYTES:-1], noise[-1]) for noise in noises]
+        mine = draws.pop()
+        self._pool.extend(draws)
+        return mine
 
     def forget(self) -> None:
         """In a forked child: what the parent may also draw must not be drawn here."""
