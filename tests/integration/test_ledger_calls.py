@@ -330,7 +330,8 @@ def test_what_has_no_canonical_form_is_refused_before_the_claim(ledger, amount):
     assert (sent.calls, ledger.store.operations(limit=1)) == ([], [])
 
 
-def test_what_is_sent_is_what_was_frozen(ledger):
+@pytest.mark.parametrize("named", [False, True], ids=["by_position", "by_keyword"])
+def test_what_is_sent_is_what_was_frozen(ledger, named):
     """A caller that changes its own list after the call was made changes nothing that goes out."""
     seen = []
 
@@ -341,7 +342,7 @@ def test_what_is_sent_is_what_was_frozen(ledger):
 
     async def main():
         lines = [{"amount": 10}]
-        calling = guarded(lines)
+        calling = guarded(lines=lines) if named else guarded(lines)
         lines[0]["amount"] = 999
         lines.append({"amount": 1})
         return await calling

@@ -195,7 +195,7 @@ def test_nobody_is_quiesced_by_another(story):
 def test_an_ordinary_end_is_the_folds(contract, evidence, jitter):
     """Whoever has just claimed writes, and is told, exactly what the fold over the whole operation would say."""
     claim = first_claim(order(), draw())
-    first = observing.First(claim=claim, n=claim.n, id=claim.id, token="w.1", at=NOON, head=b"h")
+    first = observing.First(claim=claim, token="w.1", at=NOON, head=b"h")
 
     def written(holder):
         plan = observing.record(holder, observing.sealed(evidence, b"s" * 16), contract, jitter=jitter)

@@ -20,6 +20,7 @@ from tests.crash.stepping import (
     ruled,
 )  # fmt: skip
 
+from counterfoil.domain import canonical
 from counterfoil.domain.answer import Replied, Returned, Silent
 from counterfoil.domain.command import (
     Amend,
@@ -44,7 +45,9 @@ from counterfoil.domain.errors import (
 )  # fmt: skip
 from counterfoil.domain.event import EventKind
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.payload import RESULT_BYTES_MAX
 from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Standing
+from counterfoil.plans.claims import ClaimForm
 from counterfoil.plans.dispatch import DRAWS_MAX, dispatch, further, may_dispatch
 from counterfoil.plans.effects import Find, Redraw, Send, Validate
 
@@ -98,6 +101,24 @@ def test_what_a_replay_returns_is_what_the_first_call_returns():
     plan, _ = to_send(order(action("function.plain")))
     ended = settled(plan, plan.send(Returned(value={"rest": "x" * 100_000})))
     assert ended.result is None
+
+
+@pytest.mark.parametrize("value", [{"id": "re_1"}, {"rest": "x" * RESULT_BYTES_MAX}, 7])
+def test_what_returned_is_recorded_alike_with_and_without_a_form(value):
+    """The form is haste alone: the same settlement, the same end, and a stale one is judged anew the same way."""
+    plain = order(action("function.plain"))
+    answer = Returned(value=value, text=canonical.canonical(value) if isinstance(value, dict) else None)
+
+    def told(made):
+        plan, _ = to_send(made)
+        settle = plan.send(answer)
+        stale, _ = to_send(made)
+        stale.send(answer)
+        amend = stale.send(Stale())
+        history = ruled(claimed(made), amend.rule)
+        return settle, settled(plan, settle), history, ends(stale, Amended(history=history))
+
+    assert told(msgspec.structs.replace(plain, form=ClaimForm(plain))) == told(plain)
 
 
 def test_silence_is_unknown_and_due_for_a_look():

@@ -7,8 +7,8 @@ import contextlib
 import msgspec
 
 from counterfoil.domain import rules
-from counterfoil.domain.action import NOBODY, Action, Asked, Draw, Order
-from counterfoil.domain.answer import Answer, Returned, Silent
+from counterfoil.domain.action import NOBODY, Asked, Draw, Order
+from counterfoil.domain.answer import Returned, Silent
 from counterfoil.domain.command import (
     Amend,
     Amended,
@@ -42,11 +42,10 @@ from counterfoil.domain.event import (
     removal_said,
 )
 from counterfoil.domain.evidence import Evidence
-from counterfoil.domain.judge import judge
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import SALT_BYTES, frozen_payload, seal
 from counterfoil.domain.permission import Sought, needs_people
-from counterfoil.domain.result import declared, kept_result, result_gone
+from counterfoil.domain.result import kept_result, result_gone
 from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Permission, Source, Standing
 from counterfoil.plans import observing
 from counterfoil.plans.claims import ClaimForm, begun_for, first_claim, first_proposal, proposal_again
@@ -91,7 +90,7 @@ def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
                 yield from _withdraw(claim)
             raise
         if type(reply) is Claimed:
-            first = observing.First(claim=claim, n=claim.n, id=claim.id, token=draw.token, at=reply.at, head=reply.head)
+            first = observing.First(claim=claim, token=draw.token, at=reply.at, head=reply.head)
             payload = order.intent.payload
             return (yield from send(order, draw, first, payload, order.arguments, provider_key=claim.id))
         if type(reply) is not Collision or redrawn == DRAWS_MAX:
@@ -186,7 +185,7 @@ def send(
     except GeneratorExit:
         raise  # nobody drives any more: started and unreported already reads as unknown
     except BaseException as interruption:
-        evidence = _judged(action, flight.interrupted(_word(interruption)), number)
+        evidence = observing.judged(action, flight.interrupted(_word(interruption)), number)
         if flight.detached:
             evidence = msgspec.structs.replace(evidence, quiesced=False)
         # What interrupted it goes on, also where the store cannot take the record: that reads as unknown.
@@ -197,7 +196,7 @@ def send(
     if number == 1 and type(answer) is Returned and isinstance(form, ClaimForm):
         said = form.returned.fill(answer, salt)
     if said is None:
-        said = observing.sealed(_judged(action, answer, number), salt)
+        said = observing.sealed(observing.judged(action, answer, number), salt)
     # Crash here: answered and unrecorded; it reads as unknown until a look (test_crash_before_outcome).
     after = yield from observing.record(holder, said, action.contract, jitter=draw.jitter)
     return Ended(
@@ -213,11 +212,6 @@ def write_of(order: Order, payload: bytes, provider_key: str) -> SendOrder:
         account=order.intent.account, destination=order.intent.destination, payload=payload,
         provider_key=provider_key, deadline_seconds=order.action.contract.send_deadline_seconds,
     )  # fmt: skip
-
-
-def _judged(action: Action, answer: Answer, number: int) -> Evidence:
-    evidence = judge(action.contract, answer, number, action.effect)
-    return declared(evidence, action.result) if action.result else evidence
 
 
 def _word(interruption: BaseException) -> str:
@@ -314,7 +308,9 @@ def _send_again(order: Order, draw: Draw, history: History) -> Plan[Ended]:
     payload = frozen_payload(history)
     provider_key = begun_of(history.events[-1]).provider_key
     if payload is None:
-        evidence = _judged(order.action, Silent(may_have_left=False, reason="payload_erased"), attempts[-1].number)
+        evidence = observing.judged(
+            order.action, Silent(may_have_left=False, reason="payload_erased"), attempts[-1].number
+        )
         said = observing.sealed(evidence, draw.salts[SALT_BYTES:])
         operation = yield from observing.record(claimed, said, order.action.contract, jitter=draw.jitter)
         return Ended(operation=operation, standing=standing_of(operation), because=(_ERASED,))

@@ -6,10 +6,8 @@ import msgspec
 
 from counterfoil.domain.action import Action, Draw
 from counterfoil.domain.answer import Answer
-from counterfoil.domain.judge import judge
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import SALT_BYTES
-from counterfoil.domain.result import declared
 from counterfoil.domain.words import Source
 from counterfoil.plans import observing
 from counterfoil.plans.effects import Plan
@@ -17,8 +15,7 @@ from counterfoil.plans.effects import Plan
 
 def late(operation: str, action: Action, attempt: int, answer: Answer, draw: Draw) -> Plan[Operation]:
     """Append an answer nobody waited for; it settles an unknown, or opens a discrepancy, and overwrites nothing."""
-    evidence = declared(judge(action.contract, answer, attempt, action.effect), action.result)
-    evidence = msgspec.structs.replace(evidence, source=Source.LATE_ANSWER)
+    evidence = msgspec.structs.replace(observing.judged(action, answer, attempt), source=Source.LATE_ANSWER)
     return (
         yield from observing.append(
             operation, evidence, action.contract, salt=draw.salts[:SALT_BYTES], jitter=draw.jitter

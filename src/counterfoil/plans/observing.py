@@ -9,7 +9,7 @@ import msgspec
 
 from counterfoil.domain import canonical, rules
 from counterfoil.domain.action import Action
-from counterfoil.domain.answer import Returned
+from counterfoil.domain.answer import Answer, Returned
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.canonical import NotCanonical
 from counterfoil.domain.command import Amend, Amended, Claim, Columns, Declined, Settle, Settled, columns_of
@@ -20,6 +20,7 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.judge import judge
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import RESULT_BYTES_MAX, salted_digest
+from counterfoil.domain.result import declared
 from counterfoil.domain.schedule import RECOVER
 from counterfoil.domain.words import Discrepancy, Dispatch, Outcome
 from counterfoil.plans.effects import Plan
@@ -63,13 +64,21 @@ class First(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The same of a first claim, not yet written out: its ordinary end needs no more."""
 
     claim: Claim
-    n: int
-    id: str
     token: str
     at: float
     head: bytes
     number: ClassVar[int] = 1
     seq: ClassVar[int] = 1
+
+    @property
+    def n(self) -> int:
+        """The operation's row number."""
+        return self.claim.n
+
+    @property
+    def id(self) -> str:
+        """The operation's id."""
+        return self.claim.id
 
     @property
     def deadline(self) -> float:
@@ -102,6 +111,11 @@ _ENDS: dict[Outcome, Columns] = {
     for end in (Outcome.SUCCEEDED, Outcome.REJECTED)
 }
 """What the ordinary ends of a first attempt make of its operation."""
+
+
+def judged(action: Action, answer: Answer, number: int) -> Evidence:
+    """What one answer to a send proves, with as much of its result as the action declares."""
+    return declared(judge(action.contract, answer, number, action.effect), action.result)
 
 
 class Sealed(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +162,7 @@ class ReturnedForm:
         self._evidence: Evidence | None = None
         self._head = b""
         if not action.result and not action.contract.result:
-            self._evidence = judge(action.contract, Returned(), 1, action.effect)
+            self._evidence = judged(action, Returned(), 1)
             line = encode(msgspec.structs.replace(self._evidence, body_digest=_GAP))
             self._head, _, _ = line.rpartition(encode(_GAP)[1:])  # the digest is the record's last field
 
