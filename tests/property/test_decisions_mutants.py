@@ -35,13 +35,13 @@ def requester(machine):
 
 def abandoned(machine):
     machine.approve(0, ["user:ada"], 0, [LOST])
-    machine.decide("override", 0, "user:ada")
+    machine.decide("override", machine.one(0).id, "user:ada")
     machine.end(0, ["user:ben"], 0, "abandon", [(OVERRIDE, "answered")])
 
 
 def reused(machine):
     machine.approve(0, ["user:ada"], 0, [LOST])
-    machine.decide("override", 0, "user:ada")
+    machine.decide("override", machine.one(0).id, "user:ada")
     machine.try_to_send("first", [(OVERRIDE, "request_lost"), (OVERRIDE, "answered")])
 
 
