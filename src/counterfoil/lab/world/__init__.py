@@ -1,0 +1,1 @@
+"""Worlds: the real ledger, store and worker among virtual processes, a virtual clock and providers that misbehave."""

@@ -1,0 +1,140 @@
+"""Who decides what goes wrong: chance by a seed, or a search that tries everything in turn."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Chance(Protocol):
+    """Every choice of a world, so that the same choices make the same world."""
+
+    def strikes(self, fault: str) -> bool:
+        """Say whether a fault happens here."""
+        ...
+
+    def fate(self, of: str, fates: Sequence[str]) -> str:
+        """Say which of these happens; the first is the one where nothing goes wrong."""
+        ...
+
+    def among(self, what: str, options: Sequence[T]) -> T:
+        """Pick one of several that are all right: who goes first, how long something takes."""
+        ...
+
+    def between(self, what: str, least: float, most: float) -> float:
+        """Pick a number of seconds."""
+        ...
+
+
+class Dice:
+    """Chance by a seed: each world draws which faults are on, and how often they strike (swarm testing).
+
+    Args:
+        seed: the same seed makes the same world.
+        rates: how often each fault strikes; one that is not named never does.
+        fates: per kind of fate, how likely each is.
+    """
+
+    def __init__(self, seed: str, rates: Mapping[str, float], fates: Mapping[str, Mapping[str, float]]) -> None:
+        self._random = random.Random(seed)  # noqa: S311 - a simulation is no secret
+        self._rates = rates
+        self._fates = {of: (tuple(weights), tuple(weights.values())) for of, weights in fates.items()}
+        self.calm = False
+        """Nothing goes wrong any more: what is owed must come to an end."""
+
+    def strikes(self, fault: str) -> bool:
+        """Say whether a fault happens here."""
+        rate = self._rates.get(fault, 0.0)
+        return not self.calm and rate > 0.0 and self._random.random() < rate
+
+    def fate(self, of: str, fates: Sequence[str]) -> str:
+        """Say which of these happens; the first is the one where nothing goes wrong."""
+        if self.calm:
+            return fates[0]
+        names, weights = self._fates[of]
+        found = self._random.choices(names, weights)[0]
+        return found if found in fates else fates[0]
+
+    def among(self, what: str, options: Sequence[T]) -> T:
+        """Pick one of several that are all right."""
+        del what
+        return options[0] if len(options) == 1 else options[int(self._random.random() * len(options))]
+
+    def between(self, what: str, least: float, most: float) -> float:
+        """Pick a number of seconds."""
+        del what
+        return least + (most - least) * self._random.random()
+
+
+class Search:
+    """Depth first through everything that can go wrong: each run follows a path, and the next one is known after it.
+
+    Args:
+        faults_max: how many faults may strike in one run.
+    """
+
+    def __init__(self, faults_max: int) -> None:
+        self._faults_max = faults_max
+        self._path: list[tuple[int, int]] = []
+        """Per choice of this run, what was taken and how many there were."""
+        self._at = 0
+        self._struck = 0
+        self.done = False
+        self.calm = False
+
+    def begin(self) -> None:
+        """Start the next run at its first choice."""
+        self._at = self._struck = 0
+        self.calm = False
+
+    def end(self) -> None:
+        """Turn to the next path: the last choice that has something left."""
+        del self._path[self._at :]
+        while self._path:
+            taken, of = self._path.pop()
+            if taken + 1 < of:
+                self._path.append((taken + 1, of))
+                return
+        self.done = True
+
+    def path(self) -> tuple[int, ...]:
+        """What was taken in this run, to name it and to run it again."""
+        return tuple(taken for taken, _ in self._path)
+
+    def _take(self, of: int) -> int:
+        if self._at == len(self._path):
+            self._path.append((0, of))
+        taken = self._path[self._at][0]
+        self._at += 1
+        return taken
+
+    def strikes(self, fault: str) -> bool:
+        """Say whether a fault happens here; only so many do in one run."""
+        del fault
+        if self.calm or self._struck >= self._faults_max:
+            return False
+        struck = self._take(2) == 1
+        self._struck += struck
+        return struck
+
+    def fate(self, of: str, fates: Sequence[str]) -> str:
+        """Say which of these happens; every one but the first is a fault."""
+        del of
+        if self.calm or self._struck >= self._faults_max:
+            return fates[0]
+        taken = self._take(len(fates))
+        self._struck += taken > 0
+        return fates[taken]
+
+    def among(self, what: str, options: Sequence[T]) -> T:
+        """Try each in turn."""
+        del what
+        return options[0] if len(options) == 1 else options[self._take(len(options))]
+
+    def between(self, what: str, least: float, most: float) -> float:
+        """Take the least: how long something takes changes only who goes first, and that is tried by itself."""
+        del what, most
+        return least

@@ -1,0 +1,145 @@
+"""What a virtual process holds: the real store and executor, with a place between any two things they do."""
+
+from __future__ import annotations
+
+import random
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from counterfoil.domain.action import Draw
+from counterfoil.domain.command import Command, Reply
+from counterfoil.domain.errors import StoreBusy
+from counterfoil.domain.identifier import NONCE_BYTES, operation_id
+from counterfoil.domain.payload import SALT_BYTES
+from counterfoil.lab.world.stage import Crashed, Process
+from counterfoil.plans.effects import Send
+from counterfoil.runtime.executor import Executor
+from counterfoil.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from counterfoil.lab.world.play import World
+    from counterfoil.plans.effects import Effect
+
+
+class Time(ModuleType):
+    """Stands in the place of `time` in the modules that read it: the clock is the world's."""
+
+    def __init__(self) -> None:
+        super().__init__("time")
+        self.world: World | None = None
+
+    def time(self) -> float:
+        """The wall clock of the host that asks."""
+        return self.now()
+
+    def monotonic(self) -> float:
+        """The same clock: it does not go back either, and what is paused goes on later."""
+        return self.world.stage.now if self.world else 0.0
+
+    def sleep(self, seconds: float) -> None:
+        """Let the others go on meanwhile."""
+        if self.world:
+            self.world.stage.sleep(seconds)
+
+    def now(self) -> float:
+        """Seconds since the epoch, by the clock of the host whose process runs."""
+        world = self.world
+        if world is None:
+            return 0.0
+        process = world.stage.process
+        return world.stage.now + (world.skew.get(process.host, 0.0) if process else 0.0)
+
+
+class SimStore(SqliteStore):
+    """The real store; before and after each of its commits the process may stop, die or be told that it failed."""
+
+    def __init__(self, world: World, process: Process) -> None:
+        self._world, self._process = world, process
+        super().__init__(world.path, clock=world.time.now)
+        self._durable = self.write
+        self.write = self._written
+
+    def _written(self, command: Command) -> Reply:
+        world = self._world
+        kind = type(command).__name__
+        world.point(f"before {kind}")
+        if world.strikes("store_busy"):
+            raise StoreBusy(str(self.path))
+        reply = self._durable(command)
+        world.committed(reply)
+        if world.strikes("ack_lost"):
+            world.seen(f"the acknowledgement of {kind} was lost")
+            raise StoreBusy(str(self.path))
+        world.point(f"after {kind}")
+        return reply
+
+    def drop(self) -> None:
+        """Let go of the file as a killed process does: nothing more is written."""
+        self._close_connections()
+
+
+class SimExecutor(Executor):
+    """The real executor; between any two effects others go on, and this is where a process dies."""
+
+    world: World
+
+    def perform(self, effect: Effect) -> Any:
+        """Carry one effect out, with a place before it and one after it."""
+        kind = type(effect).__name__
+        self.world.point(f"before {kind}")
+        process = self.world.stage.process
+        if isinstance(effect, Send) and process is not None:
+            self.world.sending[process] = effect.token
+        reply = super().perform(effect)
+        self.world.point(f"after {kind}")
+        return reply
+
+
+class SimRoster:
+    """Who is alive, as the kernel would say: a process of another host is never proven dead."""
+
+    def __init__(self, world: World, process: Process) -> None:
+        self._world, self._process = world, process
+        self._name = ""
+        self.in_hand: set[str] = set()
+
+    def worker(self) -> str:
+        """This process's id."""
+        if not self._name:
+            self._name = self._world.enrol(self._process)
+        return self._name
+
+    def hand(self, worker: str, token: str) -> str:
+        """Say whether the holder of a token can still write."""
+        holder = self._world.workers[worker]
+        if holder is self._process:
+            return "alive" if token in self.in_hand else "dead"
+        if holder.host != self._process.host:
+            return "unknown"
+        return "dead" if holder.dead else "alive"
+
+    def retire(self) -> None:
+        """The process ends as it should."""
+
+
+class SimDrawer:
+    """Draws by the world's seed."""
+
+    def __init__(self, world: World, roster: SimRoster, seed: str) -> None:
+        self._world, self._roster = world, roster
+        self._random = random.Random(seed)  # noqa: S311 - a simulation is no secret
+        self._tokens = 0
+
+    def draw(self) -> Draw:
+        """Draw everything one call needs."""
+        worker = self._roster.worker()
+        self._tokens += 1
+        n = self._world.number()
+        return Draw(
+            n=n, id=operation_id(n, self._random.randbytes(NONCE_BYTES)), worker=worker,
+            token=f"{worker}.{self._tokens}", salts=self._random.randbytes(2 * SALT_BYTES),
+            jitter=self._random.random(),
+        )  # fmt: skip
+
+
+__all__ = ["Crashed", "SimDrawer", "SimExecutor", "SimRoster", "SimStore", "Time"]

@@ -1,0 +1,32 @@
+"""A spool that stands in the world's own memory: it survives its process, as files do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+Spooled = tuple[Path, str, bytes, bytes | None]
+
+
+class MemorySpool:
+    """The same promises as `runtime.spool.Spool`, in the order in which answers came.
+
+    Args:
+        kept: what is spooled, shared by every process of the world.
+    """
+
+    def __init__(self, kept: list[Spooled]) -> None:
+        self._kept = kept
+
+    def put(self, operation: str, record: bytes, body: bytes | None) -> bool:
+        """Keep one observation."""
+        self._kept.append((Path(f"{operation}.{len(self._kept)}"), operation, record, body))
+        return True
+
+    def waiting(self) -> Iterator[Spooled]:
+        """Every observation that waits."""
+        yield from tuple(self._kept)
+
+    def taken(self, path: Path) -> None:
+        """The store has it now."""
+        self._kept[:] = [one for one in self._kept if one[0] != path]

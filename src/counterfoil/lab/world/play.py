@@ -1,0 +1,315 @@
+"""One world from its first call to its last: trouble, then calm, then the question whether everything holds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from counterfoil import contracts
+from counterfoil.domain.command import Amended, Claimed, Settled
+from counterfoil.domain.errors import CounterfoilError
+from counterfoil.domain.event import History
+from counterfoil.domain.identifier import number
+from counterfoil.domain.policy import Otherwise, Policy, Rule, When
+from counterfoil.domain.terms import Required
+from counterfoil.lab.world.chance import Chance, Dice
+from counterfoil.lab.world.hands import SimDrawer, SimExecutor, SimRoster, SimStore, Time
+from counterfoil.lab.world.memory import Spooled
+from counterfoil.lab.world.options import Options
+from counterfoil.lab.world.provider import ACCOUNT, DELIVERY_SECONDS, Provider
+from counterfoil.lab.world.stage import Crashed, Process, Stage
+from counterfoil.lab.world.truth import Commit, Effect, Truth, Wire
+from counterfoil.ports.provider import SendOrder
+from counterfoil.runtime.declared import action_of, declared
+from counterfoil.runtime.guarded import GuardedHttp
+from counterfoil.runtime.ledger import Ledger
+from counterfoil.runtime.refusals import Refusals
+from counterfoil.runtime.registered import Registered
+from counterfoil.store.sqlite import SqliteStore
+
+TROUBLE_SECONDS = 1200.0
+"""For so long things go wrong."""
+CALM_SECONDS = 1200.0
+"""For so long nothing does, and whatever is owed must have come to an end."""
+
+time = Time()
+"""The one that stands in the modules' place; it belongs to whichever world is running."""
+
+
+class World:
+    """Everything of one world; the system under test has only its file, its clock and its providers.
+
+    Args:
+        options: what goes wrong.
+        path: where its receipts stand.
+        chance: who decides; by default the options' own dice.
+    """
+
+    def __init__(self, options: Options, path: Path, chance: Chance | None = None) -> None:
+        self.options, self.path = options, path
+        rates, fates = options.rates, {"send": options.sends, "look": options.looks}
+        self.chance: Chance = chance or Dice(options.seed, rates, fates)
+        self.stage = Stage(lambda of: self.chance.among("who goes", range(of)))
+        self.time = time
+        self.truth = Truth()
+        self.skew: dict[str, float] = {}
+        self.workers: dict[str, Process] = {}
+        self.sending: dict[Process, str] = {}
+        """The attempt whose send each process is carrying out."""
+        self.situations: Counter[str] = Counter()
+        self.violations: list[str] = []
+        self.spooled: list[Spooled] = []
+        self.providers = {kind: Provider(self, kind) for kind in options.kinds}
+        self.actions = {kind: action_for(kind, assumed=options.assumed) for kind in options.kinds}
+        self._trace = hashlib.sha256()
+        self._last = 0
+        self._ledgers: dict[Process, Ledger] = {}
+        self._reader: sqlite3.Connection | None = None
+
+    # -- what happens between two effects ----------------------------------------------------------------------------
+
+    def point(self, where: str) -> None:
+        """A place where the process that runs may die, stop, be interrupted, or simply be overtaken."""
+        process = self.stage.process
+        if process is None:
+            return
+        self.trace(process.name, where)
+        if process.dead:
+            raise Crashed
+        if self.strikes("crash"):
+            self.seen(f"killed: {where}")
+            process.crash()
+            raise Crashed
+        if self.strikes("clock_step"):
+            self.skew[process.host] = self.skew.get(process.host, 0.0) + self.chance.among(
+                "step", (-3600.0, -30.0, 30.0, 3600.0)
+            )
+            self.seen("a clock was stepped")
+        if self.strikes("stop"):
+            self.seen(f"stopped: {where}")
+            process.stopped_until = self.stage.now + self.chance.among("stop", (1.0, 30.0, 600.0))
+        self.stage.sleep(self.chance.between("work", 0.0005, 0.02))
+        if where != "mid_socket" and self.strikes("interrupt"):
+            self.seen(f"interrupted: {where}")
+            raise KeyboardInterrupt
+
+    def pause(self, what: str, least: float, most: float | None = None) -> None:
+        """Let time pass for the process that runs."""
+        seconds = least if most is None else self.chance.between(what, least, most)
+        self.stage.sleep(max(seconds, 0.0))
+
+    def strikes(self, fault: str) -> bool:
+        """Whether a fault happens here; never on the world's own hub."""
+        return self.stage.process is not None and self.chance.strikes(fault)
+
+    def fate(self, of: str, kind: str, fates: tuple[str, ...]) -> str:
+        """What becomes of a send or a look."""
+        if not self.options.beyond:
+            fates = tuple(f for f in fates if f != "applied_beyond")
+        found = self.chance.fate(of, fates)
+        self.trace(kind, of, found)
+        self.seen(f"{kind}: {found}")
+        return found
+
+    def seen(self, situation: str) -> None:
+        """Count a situation."""
+        self.situations[situation] += 1
+
+    def trace(self, *words: object) -> None:
+        """Add to what names this run."""
+        self._trace.update(f"{self.stage.now:.6f} {words}\n".encode())
+
+    def digest(self) -> str:
+        """What names this run: equal only where everything happened in the same order."""
+        return self._trace.hexdigest()
+
+    # -- what the hands ask ------------------------------------------------------------------------------------------
+
+    def enrol(self, process: Process) -> str:
+        """Register a process among the workers."""
+        name = f"w_{len(self.workers):012x}"
+        self.workers[name] = process
+        return name
+
+    def number(self) -> int:
+        """Draw a row number; now and then another process has drawn it too."""
+        if self._last and self.strikes("collision"):
+            self.seen("a row number was taken")
+            return self._last
+        self._last = max(self._last + 1, number(self.stage.now, 0))
+        return self._last
+
+    def committed(self, reply: object) -> None:
+        """A commit was acknowledged by the file: from now on it stands."""
+        if isinstance(reply, Amended):
+            history = reply.history
+            self.truth.commits.append(Commit(name=history.operation.id, seq=history.operation.seq, head=history.head))
+        self.trace("commit", type(reply).__name__)
+
+    # -- what the providers tell -------------------------------------------------------------------------------------
+
+    def wrote(self, kind: str, order: SendOrder) -> Wire:
+        """The first byte of a write leaves now: before it, everything about it must be durable (I1)."""
+        process = self.stage.process
+        token = self.sending.get(process, "") if process else ""
+        wire = Wire(
+            at=self.stage.now, seq=len(self.truth.wire) + 1, kind=kind, name=order.provider_key, token=token,
+            account=order.account, payload=order.payload, process=process.name if process else "",
+        )  # fmt: skip
+        from counterfoil.lab.world.check import at_send
+
+        self.violations += at_send(self, wire)
+        self.truth.wire.append(wire)
+        return wire
+
+    def happened(self, wire: Wire) -> Effect:
+        """One effect of a request."""
+        effect = Effect(
+            at=self.stage.now, seq=len(self.truth.effects) + 1, kind=wire.kind, name=wire.name,
+            id=f"ef_{len(self.truth.effects) + 1}", account=wire.account, payload=wire.payload, wire=wire.seq,
+        )  # fmt: skip
+        self.truth.effects.append(effect)
+        self.trace("effect", wire.name)
+        return effect
+
+    def later(self, wire: Wire, seconds: float, happens: Callable[[], Any]) -> None:
+        """A request arrives later than its sender waits."""
+        way = self.truth.on_the_way
+        way[wire.name] = way.get(wire.name, 0) + 1
+
+        def arrive() -> None:
+            way[wire.name] -= 1
+            happens()
+
+        self.stage.at(self.stage.now + seconds, arrive)
+
+    def answered_late(self, wire: Wire, answer: Any) -> None:
+        """The answer comes when nobody waits any more; the process that sent it, if it still runs, records it."""
+        process = self.stage.process
+        ledger = self._ledgers.get(process) if process else None
+        if process is None or ledger is None:
+            return
+        token = self.sending.get(process, "")
+
+        def record() -> None:
+            if process.dead or self._ledgers.get(process) is not ledger:
+                return
+            from counterfoil.lab.world.programs import late_answer
+
+            late_answer(self, ledger, wire, token, answer)
+
+        self.stage.start_at(self.stage.now + self.chance.between("late", 11.0, 90.0), process, record)
+
+    def looked(self, name: str) -> None:
+        """A look was made."""
+        self.truth.looks.setdefault(name, []).append(self.stage.now)
+
+    # -- processes ---------------------------------------------------------------------------------------------------
+
+    def opened(self, process: Process, actor: str) -> Ledger:
+        """Open the ledger of a process: the real one, with this world's hands."""
+        store = SimStore(self, process)
+        ledger = Ledger(store, actor=actor)
+        roster = SimRoster(self, process)
+        drawer = SimDrawer(self, roster, f"{self.options.seed} {len(self.workers)} {process.name}")
+        changed: Any = ledger
+        changed.spool = MemorySpool(self.spooled)
+        changed.refusals = Refusals(store, clock=time.monotonic)
+        executor = SimExecutor(store, roster, drawer, ledger.registry, changed.spool, ledger.governance)  # type: ignore[arg-type]
+        executor.world = self
+        changed._roster, changed._drawer, changed._executor = roster, drawer, executor  # noqa: SLF001 - the hands
+        for kind, action in self.actions.items():
+            registered = Registered(action, self.providers[kind])
+            ledger.register(registered)
+        self._ledgers[process] = ledger
+        return ledger
+
+    def guarded(self, ledger: Ledger, kind: str) -> GuardedHttp:
+        """One of a ledger's actions."""
+        return GuardedHttp(ledger, ledger.registry[self.actions[kind].name])
+
+    def dropped(self, process: Process) -> None:
+        """Forget what a process had in memory."""
+        ledger = self._ledgers.pop(process, None)
+        self.sending.pop(process, None)
+        if ledger is not None:
+            ledger.store.drop()  # type: ignore[attr-defined]
+
+    @property
+    def calm(self) -> bool:
+        """Nothing goes wrong any more."""
+        return bool(getattr(self.chance, "calm", False))
+
+    def ledgers(self) -> list[Ledger]:
+        """The ledgers of every process that runs."""
+        return [ledger for process, ledger in self._ledgers.items() if not process.dead]
+
+    def in_hand(self, name: str) -> bool:
+        """Whether a process that runs may still write for an operation."""
+        tokens = set(self.attempts(name))
+        return any(tokens & ledger._roster.in_hand for ledger in self.ledgers())  # noqa: SLF001 - the world knows
+
+    def attempts(self, name: str) -> dict[str, int]:
+        """The attempts of an operation as they stand in the file: number by token."""
+        n = int(name[3:15], 16)
+        rows = self.read(
+            "SELECT record FROM event WHERE id > ? AND id < ? AND kind = 'begun' ORDER BY id", n << 15, (n + 1) << 15
+        )
+        return {json.loads(record)["attempt"]["token"]: i + 1 for i, (record,) in enumerate(rows)}
+
+    def histories(self) -> list[History]:
+        """Every operation, as the store reads it."""
+        store = SqliteStore(self.path, clock=lambda: self.stage.now)
+        try:
+            return list(store.histories())
+        finally:
+            store.close()
+
+    # -- reading beside the system -----------------------------------------------------------------------------------
+
+    def read(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """Read the file as it stands, past everything that is tested."""
+        if self._reader is None:
+            self._reader = sqlite3.connect(self.path, isolation_level=None)
+        return self._reader.execute(statement, parameters).fetchall()
+
+    def end(self) -> None:
+        """Close everything."""
+        self.stage.end()
+        for process in list(self._ledgers):
+            self.dropped(process)
+        if self._reader is not None:
+            self._reader.close()
+        time.world = None
+
+
+from counterfoil.lab.world.memory import MemorySpool  # noqa: E402
+
+
+def action_for(kind: str, *, assumed: bool) -> Any:
+    """The action of one kind of provider."""
+    given: dict[str, Any] = {"account": ACCOUNT, "owner": "payments", "authoriser": "lea"}
+    if assumed:
+        given |= {"longest_delivery": DELIVERY_SECONDS, "longest_delivery_by": "lea", "longest_delivery_why": "their word"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return action_of(declared(given, kind), kind, contract=contracts.load(f"lab.{kind}"), tenant="default")
+
+
+def policy_for(people: int) -> Policy:
+    """A policy that asks so many people about everything."""
+    from counterfoil.domain.words import AttemptClass
+
+    asks = Required(
+        people=people, approvers=(), seconds=300.0, attempts=tuple(AttemptClass), uses=2
+    )  # fmt: skip
+    return Policy(name="world", rules=(Rule(name="all", when=When(), approval=asks),), otherwise=Otherwise.ALLOW)
+
+
+__all__ = ["Claimed", "CounterfoilError", "Settled", "World"]

@@ -1,0 +1,92 @@
+"""Run worlds: one after another by their seeds, each in a file of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from counterfoil.domain.decision import Decider
+from counterfoil.lab.world.check import at_end
+from counterfoil.lab.world.options import Options
+from counterfoil.lab.world.play import CALM_SECONDS, TROUBLE_SECONDS, World, policy_for, time
+from counterfoil.lab.world.programs import Message, Queue, caller, desk, live, worker
+from counterfoil.lab.world.stage import EPOCH
+from counterfoil.runtime import executor
+from counterfoil.runtime.policies import adopt
+from counterfoil.store import opening, sqlite
+from counterfoil.store.sqlite import SqliteStore
+
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a folder of our own in it
+"""Where a file is a file and nobody waits for a disk: what survives a loss of power is asked elsewhere."""
+
+
+@contextlib.contextmanager
+def virtual() -> Iterator[None]:
+    """Let the modules that read a clock read the world's."""
+    places: list[Any] = [executor, sqlite, opening]
+    real = [place.time for place in places]
+    for place in places:
+        place.time = time
+    try:
+        yield
+    finally:
+        for place, was in zip(places, real, strict=True):
+            place.time = was
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    """A folder for receipts files, in memory where there is one."""
+    with tempfile.TemporaryDirectory(prefix="world-", dir=MEMORY) as made:
+        yield Path(made)
+
+
+def play(options: Options, path: Path) -> World:
+    """Play one world to its end and judge it; its violations are on it."""
+    world = World(options, path)
+    time.world = world
+    try:
+        _begin(world)
+        world.stage.run(EPOCH + TROUBLE_SECONDS)
+        world.chance.calm = True  # type: ignore[attr-defined]
+        world.skew.clear()
+        world.stage.run(EPOCH + TROUBLE_SECONDS + CALM_SECONDS)
+        world.violations += at_end(world)
+    finally:
+        world.end()
+    return world
+
+
+def _begin(world: World) -> None:
+    options = world.options
+    store = SqliteStore(world.path, clock=world.time.now)
+    if options.asks:
+        who = Decider(by="user:lea", reason="we begin", how="terminal", seen=0)
+        adopt(store, policy_for(options.asks), who, replaces="")
+    store.close()
+    queue = Queue()
+    fill(world, queue)
+    for n in range(options.callers):
+        live(world, f"caller {n}", "near", caller(world, queue), queue)
+    for n in range(options.workers):
+        host = "far" if options.far and n else "near"
+        live(world, f"worker {n}", host, worker(world, options.sweep_seconds))
+    live(world, "desk", "near", desk(world))
+
+
+def fill(world: World, queue: Queue) -> None:
+    """Put every message of the world into its queue; some are the same effect under another name, or other bytes."""
+    chance, n = world.chance, world.options.operations
+    for i in range(n):
+        kind = chance.among("kind", world.options.kinds)
+        amount, key = i, f"order-{i}"
+        odd = chance.among("odd", range(20))
+        if odd == 0 and i:
+            amount = i - 1  # the same payment as the one before, under a key of its own
+        elif odd == 1 and i:
+            key = f"order-{i - 1}"  # the key of the one before, with another payment
+        queue.waiting.append(Message(kind=kind, key=key, amount=amount))
