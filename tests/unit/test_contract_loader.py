@@ -66,7 +66,8 @@ def test_a_contract_is_read_by_path(tmp_path):
 
 def test_the_catalogue_is_read_by_name():
     """Each name loads, the same each time."""
-    assert contracts.names() == ["caldav.put_event", "function.plain", "lab.key", "lab.lookup", "lab.nothing"]
+    kinds = ("eventual", "key", "lookup", "natural", "nothing", "one_shot")
+    assert contracts.names() == ["caldav.put_event", "function.plain", *(f"lab.{kind}" for kind in kinds)]
     for name in contracts.names():
         assert isinstance(contracts.load(name), Contract)
         assert digest(contracts.load(name)) == digest(contracts.load(name))

@@ -36,6 +36,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The deployment states how long a delivery takes."""
     beyond: bool
     """Deliveries may take longer than that all the same."""
+    ahead: bool
+    """Clocks may be stepped forward by more than a delivery takes, so what is long past may be only just past (A6)."""
     sweep_seconds: float
 
 
@@ -57,5 +59,6 @@ def drawn(seed: str, operations: int) -> Options:
         looks={LOOKS[0]: 1.0 + 4 * chance.random(), **some(LOOKS[1:], 0.02, 0.5)},
         callers=chance.choice((1, 2, 2, 3)), workers=chance.choice((1, 1, 2)), far=chance.random() < 0.5,  # noqa: PLR2004
         asks=chance.choice((0, 0, 1, 1, 2)), assumed=chance.random() < 0.7, beyond=beyond,  # noqa: PLR2004
+        ahead=chance.random() < 0.1,  # noqa: PLR2004
         sweep_seconds=chance.choice((2.0, 7.0, 20.0)),
     )  # fmt: skip

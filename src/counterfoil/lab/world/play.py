@@ -87,10 +87,11 @@ class World:
             process.crash()
             raise Crashed
         if self.strikes("clock_step"):
-            self.skew[process.host] = self.skew.get(process.host, 0.0) + self.chance.among(
-                "step", (-3600.0, -30.0, 30.0, 3600.0)
-            )
-            self.seen("a clock was stepped")
+            steps = (-3600.0, -30.0, 30.0, 3600.0) if self.options.ahead else (-3600.0, -30.0, 0.0)
+            step = self.chance.among("step", steps)
+            behind = min(self.skew.get(process.host, 0.0) + step, 0.0)
+            self.skew[process.host] = behind if not self.options.ahead else self.skew.get(process.host, 0.0) + step
+            self.seen(f"a clock was stepped {'forward' if step > 0 else 'back'}")
         if self.strikes("stop"):
             self.seen(f"stopped: {where}")
             process.stopped_until = self.stage.now + self.chance.among("stop", (1.0, 30.0, 600.0))

@@ -145,8 +145,10 @@ class Provider:
                 world.later(wire, world.chance.between("delivery", 1.0, DELIVERY_SECONDS), lambda: self._arrive(wire))
                 return _told(202, {"state": "queued"})
             case "doubled_inside":
+                happened = len(world.truth.effects)
                 answer = self._arrive(wire)
-                self._apply(wire)
+                if len(world.truth.effects) > happened:  # a repeat that it knows is none of its faults
+                    self._apply(wire)
                 return answer
         answer = self._arrive(wire)
         if fate == "error_replayed" and wire.name in self._keys:
