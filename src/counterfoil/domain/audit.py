@@ -225,6 +225,8 @@ class _Walk:
                 assert_never(never)
 
     def _against_replay(self, event: Event, begun: Begun) -> str:
+        if any(a.finding is None for a in self.attempts):
+            return "nobody had reported on an earlier attempt"
         valid = begun.key_valid_seconds
         if valid is None:
             return ""  # the provider never forgets it; the contract that says so is pinned by its digest
