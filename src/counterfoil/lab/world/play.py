@@ -35,7 +35,7 @@ from counterfoil.store.sqlite import SqliteStore
 
 TROUBLE_SECONDS = 1200.0
 """For so long things go wrong."""
-CALM_SECONDS = 1200.0
+CALM_SECONDS = 9000.0
 """For so long nothing does, and whatever is owed must have come to an end."""
 
 time = Time()

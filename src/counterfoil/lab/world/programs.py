@@ -140,7 +140,7 @@ def worker(world: World, seconds: float) -> Callable[[Process], None]:
         sweeping = Worker(ledger, report=report)
         while True:
             sweeping.sweep()
-            world.stage.sleep(60.0 if world.calm else seconds * world.chance.between("sweep", 0.5, 1.5))
+            world.stage.sleep(120.0 if world.calm else seconds * world.chance.between("sweep", 0.5, 1.5))
 
     return program
 
