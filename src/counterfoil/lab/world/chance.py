@@ -74,20 +74,21 @@ class Search:
 
     Args:
         faults_max: how many faults may strike in one run.
+        switches_max: how often in one run somebody else may go on where whoever went last could have (the bound of
+            Musuvathi and Qadeer, PLDI 2007: few such switches find most of what interleaving can break).
     """
 
-    def __init__(self, faults_max: int) -> None:
-        self._faults_max = faults_max
+    def __init__(self, faults_max: int, switches_max: int) -> None:
+        self._faults_max, self._switches_max = faults_max, switches_max
         self._path: list[tuple[int, int]] = []
         """Per choice of this run, what was taken and how many there were."""
-        self._at = 0
-        self._struck = 0
+        self._at = self._struck = self._switched = 0
         self.done = False
         self.calm = False
 
     def begin(self) -> None:
         """Start the next run at its first choice."""
-        self._at = self._struck = 0
+        self._at = self._struck = self._switched = 0
         self.calm = False
 
     def end(self) -> None:
@@ -102,7 +103,7 @@ class Search:
 
     def path(self) -> tuple[int, ...]:
         """What was taken in this run, to name it and to run it again."""
-        return tuple(taken for taken, _ in self._path)
+        return tuple(taken for taken, _ in self._path[: self._at])
 
     def _take(self, of: int) -> int:
         if self._at == len(self._path):
@@ -111,10 +112,12 @@ class Search:
         self._at += 1
         return taken
 
+    def _spent(self) -> bool:
+        return self.calm or self._struck >= self._faults_max
+
     def strikes(self, fault: str) -> bool:
         """Say whether a fault happens here; only so many do in one run."""
-        del fault
-        if self.calm or self._struck >= self._faults_max:
+        if fault not in SEARCHED or self._spent():
             return False
         struck = self._take(2) == 1
         self._struck += struck
@@ -123,18 +126,29 @@ class Search:
     def fate(self, of: str, fates: Sequence[str]) -> str:
         """Say which of these happens; every one but the first is a fault."""
         del of
-        if self.calm or self._struck >= self._faults_max:
+        if self._spent():
             return fates[0]
         taken = self._take(len(fates))
         self._struck += taken > 0
         return fates[taken]
 
     def among(self, what: str, options: Sequence[T]) -> T:
-        """Try each in turn."""
-        del what
-        return options[0] if len(options) == 1 else options[self._take(len(options))]
+        """Try each in turn; who goes first only while switches are left."""
+        if len(options) == 1:
+            return options[0]
+        if what == "who goes":
+            if self.calm or self._switched >= self._switches_max:
+                return options[0]
+            taken = self._take(len(options))
+            self._switched += taken > 0
+            return options[taken]
+        return options[self._take(len(options))]
 
     def between(self, what: str, least: float, most: float) -> float:
         """Take the least: how long something takes changes only who goes first, and that is tried by itself."""
-        del what, most
-        return least
+        del most
+        return 0.0 if what == "work" else least
+
+
+SEARCHED = frozenset({"crash", "interrupt", "stop", "store_busy", "ack_lost"})
+"""Faults that a search tries at every place; the clock and redelivery are part of its scenario."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from counterfoil.domain.audit import audit
 from counterfoil.domain.care import looks_granted
 from counterfoil.domain.event import EventKind, History, attempts_of, begun_of, evidence_of
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.schedule import CALL, REST, REVIEW
-from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Finding, Outcome, Permission
-from counterfoil.lab.world.truth import Wire, sha256
+from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission
+from counterfoil.lab.world.truth import Wire
 
 if TYPE_CHECKING:
     from counterfoil.lab.world.play import World
@@ -49,10 +49,33 @@ def at_end(world: World) -> list[str]:
     """Every law that can be asked when nothing is left to happen."""
     faults = [f"ended: {name}: {error!r}" for name, error in world.stage.errors]
     for history in world.histories():
+        world.operations += 1
+        _met(world, history)
         faults += [f"audit {history.operation.id}: {v}" for v in audit(history)]
         faults += [f"{said} ({history.operation.id}, {history.operation.action})" for said in _about(world, history)]
     faults += _commits(world)
     return faults
+
+
+def _met(world: World, history: History) -> None:
+    """Count what this operation came to."""
+    operation, kind = history.operation, history.operation.action
+    if operation.settled_by:
+        world.seen(f"{kind}: settled by {operation.settled_by}")
+    if operation.unresolved:
+        world.seen(f"{kind}: with a person")
+    if operation.discrepancy is not Discrepancy.NONE:
+        world.seen(f"{kind}: contradicted")
+    if operation.held_by:
+        world.seen("an operation ended held by another")
+    if operation.disposition is Disposition.ABANDONED:
+        world.seen("an operation was abandoned")
+    if operation.permission is Permission.EXPIRED:
+        world.seen("a question expired")
+    for event in history.events:
+        basis = begun_of(event).basis if event.kind is EventKind.BEGUN else ""
+        if basis:
+            world.seen(f"{kind}: sent again by {basis}")
 
 
 def _about(world: World, history: History) -> list[str]:
@@ -151,11 +174,3 @@ def _commits(world: World) -> list[str]:
         if not stands or bytes(stands[0][0]) != commit.head:
             faults.append(f"I6 {commit.name}: event {commit.seq} is not the one that was acknowledged")
     return faults
-
-
-def digest(payload: bytes) -> str:
-    """As the logs name it."""
-    return sha256(payload)
-
-
-__all__: list[Any] = ["at_end", "at_send", "digest"]

@@ -14,6 +14,7 @@ from counterfoil.domain.payload import SALT_BYTES
 from counterfoil.lab.world.stage import Crashed, Process
 from counterfoil.plans.effects import Send
 from counterfoil.runtime.executor import Executor
+from counterfoil.store import rows
 from counterfoil.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -59,6 +60,18 @@ class SimStore(SqliteStore):
         self._durable = self.write
         self.write = self._written
 
+    def again(self, world: World, process: Process) -> None:
+        """Serve another process as if it had opened the file just now; opening one costs more than a whole call."""
+        self._world, self._process = world, process
+        self._seen, self._seen_at = rows.latest(self._connection()), self._clock_of_all()
+        self._policy_at = self._stood_at = 0.0
+
+    @staticmethod
+    def _clock_of_all() -> float:
+        from counterfoil.store import sqlite
+
+        return sqlite.time.monotonic()
+
     def _written(self, command: Command) -> Reply:
         world = self._world
         kind = type(command).__name__
@@ -74,7 +87,7 @@ class SimStore(SqliteStore):
         return reply
 
     def drop(self) -> None:
-        """Let go of the file as a killed process does: nothing more is written."""
+        """Let go of the file for good."""
         self._close_connections()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 Spooled = tuple[Path, str, bytes, bytes | None]
@@ -13,13 +13,15 @@ class MemorySpool:
 
     Args:
         kept: what is spooled, shared by every process of the world.
+        seen: counts a situation.
     """
 
-    def __init__(self, kept: list[Spooled]) -> None:
-        self._kept = kept
+    def __init__(self, kept: list[Spooled], seen: Callable[[str], None]) -> None:
+        self._kept, self._seen = kept, seen
 
     def put(self, operation: str, record: bytes, body: bytes | None) -> bool:
         """Keep one observation."""
+        self._seen("an answer was spooled")
         self._kept.append((Path(f"{operation}.{len(self._kept)}"), operation, record, body))
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import sqlite3
@@ -20,7 +21,7 @@ from counterfoil.domain.policy import Otherwise, Policy, Rule, When
 from counterfoil.domain.terms import Required
 from counterfoil.lab.world.chance import Chance, Dice
 from counterfoil.lab.world.hands import SimDrawer, SimExecutor, SimRoster, SimStore, Time
-from counterfoil.lab.world.memory import Spooled
+from counterfoil.lab.world.memory import MemorySpool, Spooled
 from counterfoil.lab.world.options import Options
 from counterfoil.lab.world.provider import ACCOUNT, DELIVERY_SECONDS, Provider
 from counterfoil.lab.world.stage import Crashed, Process, Stage
@@ -49,10 +50,16 @@ class World:
         options: what goes wrong.
         path: where its receipts stand.
         chance: who decides; by default the options' own dice.
+        stores: stores of this file that nobody uses; given back in the end. None: the world closes its own.
     """
 
-    def __init__(self, options: Options, path: Path, chance: Chance | None = None) -> None:
+    def __init__(
+        self, options: Options, path: Path, chance: Chance | None = None, stores: list[SimStore] | None = None
+    ) -> None:
         self.options, self.path = options, path
+        self.stores: list[SimStore] = [] if stores is None else stores
+        """Opened, and in nobody's hands: what a dead process held, the next one takes."""
+        self._own = stores is None
         rates, fates = options.rates, {"send": options.sends, "look": options.looks}
         self.chance: Chance = chance or Dice(options.seed, rates, fates)
         self.stage = Stage(lambda of: self.chance.among("who goes", range(of)))
@@ -65,6 +72,8 @@ class World:
         self.situations: Counter[str] = Counter()
         self.violations: list[str] = []
         self.spooled: list[Spooled] = []
+        self.operations = 0
+        """How many there were in the end."""
         self.providers = {kind: Provider(self, kind) for kind in options.kinds}
         self.actions = {kind: action_for(kind, assumed=options.assumed) for kind in options.kinds}
         self._trace = hashlib.sha256()
@@ -215,12 +224,16 @@ class World:
 
     def opened(self, process: Process, actor: str) -> Ledger:
         """Open the ledger of a process: the real one, with this world's hands."""
-        store = SimStore(self, process)
+        if self.stores:
+            store = self.stores.pop()
+            store.again(self, process)
+        else:
+            store = SimStore(self, process)
         ledger = Ledger(store, actor=actor)
         roster = SimRoster(self, process)
         drawer = SimDrawer(self, roster, f"{self.options.seed} {len(self.workers)} {process.name}")
         changed: Any = ledger
-        changed.spool = MemorySpool(self.spooled)
+        changed.spool = MemorySpool(self.spooled, self.seen)
         changed.refusals = Refusals(store, clock=time.monotonic)
         executor = SimExecutor(store, roster, drawer, ledger.registry, changed.spool, ledger.governance)  # type: ignore[arg-type]
         executor.world = self
@@ -240,7 +253,7 @@ class World:
         ledger = self._ledgers.pop(process, None)
         self.sending.pop(process, None)
         if ledger is not None:
-            ledger.store.drop()  # type: ignore[attr-defined]
+            self.stores.append(ledger.store)  # type: ignore[arg-type]
 
     @property
     def calm(self) -> bool:
@@ -285,14 +298,14 @@ class World:
         self.stage.end()
         for process in list(self._ledgers):
             self.dropped(process)
+        for store in self.stores if self._own else ():
+            store.drop()
         if self._reader is not None:
             self._reader.close()
         time.world = None
 
 
-from counterfoil.lab.world.memory import MemorySpool  # noqa: E402
-
-
+@functools.cache
 def action_for(kind: str, *, assumed: bool) -> Any:
     """The action of one kind of provider."""
     given: dict[str, Any] = {"account": ACCOUNT, "owner": "payments", "authoriser": "lea"}

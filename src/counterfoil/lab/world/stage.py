@@ -54,6 +54,7 @@ class Stage:
         self._hub = getcurrent()
         self._due: list[tuple[float, int, greenlet, Process]] = []
         self._order = itertools.count()
+        self._went: Process | None = None
         self._running: dict[greenlet, Process] = {}
         self.errors: list[tuple[str, BaseException]] = []
         """What ended a program that nothing should end."""
@@ -121,7 +122,10 @@ class Stage:
         ready = [heapq.heappop(due)]
         while due and due[0][0] <= self.now:
             ready.append(heapq.heappop(due))
+        if len(ready) > 1:  # whoever went last comes first: a search counts the switches
+            ready.sort(key=lambda one: one[3] is not self._went)
         picked = ready.pop(self._choose(len(ready)) if len(ready) > 1 else 0)
+        self._went = picked[3]
         for other in ready:
             heapq.heappush(due, other)
         return picked[2], picked[3]

@@ -1,0 +1,120 @@
+"""`counterfoil-lab simulate`: thousands of operations in virtual worlds, each with troubles of its own.
+
+The real plans, executor, worker and SQLite store; the clock, the processes and the providers are the world's. The same
+seed makes the same worlds, event for event.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.sabotage import command
+from counterfoil.lab.world.situations import SITUATIONS
+
+PER_WORLD = 60
+"""Messages in one world; now and then two of them are one operation."""
+SHOWN_MAX = 20
+"""Broken laws told in the result; all of them are counted."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run."""
+
+    operations: int
+    seed: int
+    sabotage: str | None = None
+
+
+def worlds_for(operations: int) -> int:
+    """How many worlds have at least so many operations."""
+    return -(-operations // (PER_WORLD * 9 // 10))
+
+
+def run(plan: Plan, keep: Path | None, step: Callable[[str], None]) -> dict[str, Any]:
+    """Play every world and add up.
+
+    Raises:
+        RunFailed: a share of the worlds did not come to its end.
+    """
+    started, worlds = time.monotonic(), worlds_for(plan.operations)
+    told: dict[int, dict[str, Any]] = {}
+    for one in _played(plan, worlds, keep):
+        told[one["world"]] = one
+        step(f"world {one['world']}")
+    if len(told) != worlds:
+        raise RunFailed(f"{worlds - len(told)} of {worlds} worlds did not come to an end")
+    rows = [told[number] for number in sorted(told)]
+    return _summed(plan, rows, time.monotonic() - started)
+
+
+def _played(plan: Plan, worlds: int, keep: Path | None) -> Iterator[dict[str, Any]]:
+    """Each world as it ends, from as many processes as there are cores."""
+    shares = min(os.cpu_count() or 1, worlds)
+    folder = [] if keep is None else [str(keep)]
+    children = [
+        subprocess.Popen(
+            command(plan.sabotage, "counterfoil.lab.world.batch", str(plan.seed), str(share), str(shares), str(worlds),
+                    str(PER_WORLD), *folder),
+            stdout=subprocess.PIPE, text=True,
+        )
+        for share in range(shares)
+    ]  # fmt: skip
+    try:
+        yield from _lines(children)
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+
+
+def _lines(children: list[subprocess.Popen[str]]) -> Iterator[dict[str, Any]]:
+    import selectors
+
+    with selectors.DefaultSelector() as ready:
+        for child in children:
+            assert child.stdout is not None  # noqa: S101 - it was asked for
+            ready.register(child.stdout, selectors.EVENT_READ)
+        while ready.get_map():
+            for key, _ in ready.select():
+                line = key.fileobj.readline()  # type: ignore[union-attr]
+                if line:
+                    yield json.loads(line)
+                else:
+                    ready.unregister(key.fileobj)
+
+
+def _summed(plan: Plan, rows: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
+    met: Counter[str] = Counter()
+    trace = hashlib.sha256()
+    for row in rows:
+        met.update(row.pop("situations"))
+        trace.update(row["trace"].encode())
+    broken = [f"world {plan.seed}-{row['world']}: {said}" for row in rows for said in row["violations"]]
+    hit = [name for name in SITUATIONS if met[name]]
+    return {
+        "seed": plan.seed, "worlds": len(rows), "operations": sum(row["operations"] for row in rows),
+        "sends": sum(row["sends"] for row in rows), "effects": sum(row["effects"] for row in rows),
+        "violations": len(broken), "laws": dict(Counter(law_of(said) for said in broken)),
+        "broken": broken[:SHOWN_MAX], "seconds": round(seconds, 2), "trace": trace.hexdigest(),
+        "situations": {
+            "hit": len(hit), "total": len(SITUATIONS), "missing": [name for name in SITUATIONS if not met[name]],
+            "rarest": {name: met[name] for name in sorted(hit, key=met.__getitem__)[:10]},
+        },
+        "ok": not broken,
+    }  # fmt: skip
+
+
+def law_of(said: str) -> str:
+    """The law that a sentence says is broken."""
+    return said.partition(": ")[2].split(" ")[0].rstrip(":")

@@ -1,0 +1,128 @@
+"""One operation, every way: the scenario that a search explores, over and over in the same file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from counterfoil.lab.world.chance import Search
+from counterfoil.lab.world.check import at_end
+from counterfoil.lab.world.hands import SimStore
+from counterfoil.lab.world.options import Options
+from counterfoil.lab.world.play import World, time
+from counterfoil.lab.world.programs import Message, Queue, _call, live
+from counterfoil.lab.world.stage import EPOCH, Process
+from counterfoil.runtime.worker import Worker
+from counterfoil.store.sqlite import SqliteStore
+
+SWEEPS = (0.0, 11.0, 13.0, 16.0, 80.0, 100.0)
+"""Seconds at which the worker sweeps while things go wrong: beside the call, past its deadline, past the horizon."""
+TROUBLE_SECONDS, CALM_SECONDS = 120.0, 900.0
+CALM_SWEEPS = tuple(150.0 + 60.0 * n for n in range(12))
+
+
+def options_for(kind: str) -> Options:
+    """A world of one operation with one kind of provider."""
+    return Options(
+        seed=f"search {kind}", operations=1, kinds=(kind,), rates={}, sends={}, looks={}, callers=2, workers=1, far=False,
+        asks=0, assumed=True, beyond=False, ahead=False, sweep_seconds=0.0,
+    )  # fmt: skip
+
+
+class Explored:
+    """What a search of one kind came to."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.schedules = 0
+        self.violations: list[tuple[tuple[int, ...], str]] = []
+        self.complete = False
+
+
+def explore(kind: str, path: Path, search: Search, most: int, step: Callable[[int], None]) -> Explored:
+    """Play every schedule there is, or as many as allowed."""
+    found = Explored(kind)
+    SqliteStore(path, clock=lambda: EPOCH).close()
+    stores: list[SimStore] = []
+    while not search.done and found.schedules < most:
+        search.begin()
+        world = one(kind, path, search, stores)
+        found.schedules += 1
+        found.violations += [(search.path(), said) for said in world.violations]
+        search.end()
+        step(found.schedules)
+    found.complete = search.done
+    for store in stores:
+        store.drop()
+    return found
+
+
+def one(kind: str, path: Path, search: Search, stores: list[SimStore]) -> World:
+    """Play one schedule in a file that is wiped first."""
+    _wipe(path)
+    world = World(options_for(kind), path, search, stores)
+    time.world = world
+    try:
+        queue = Queue()
+        message = Message(kind=kind, key="order-1", amount=1)
+        for name in ("caller 0", "caller 1"):
+            live(world, name, "near", _once(world, message, queue), queue)
+        live(world, "worker", "near", _sweeping(world))
+        world.stage.run(EPOCH + TROUBLE_SECONDS)
+        search.calm = True
+        world.stage.run(EPOCH + TROUBLE_SECONDS + CALM_SECONDS)
+        world.violations += at_end(world)
+    finally:
+        world.end()
+    return world
+
+
+def _once(world: World, message: Message, queue: Queue) -> Callable[[Process], None]:
+    """Call once; a process that takes the place of a dead one calls again."""
+
+    def program(process: Process) -> None:
+        ledger = world.opened(process, "agent:world")
+        _call(world, ledger, message, queue)
+
+    return program
+
+
+def _sweeping(world: World) -> Callable[[Process], None]:
+    def program(process: Process) -> None:
+        ledger = world.opened(process, "agent:worker")
+        worker = Worker(ledger)
+        for at in (*SWEEPS, *CALM_SWEEPS):
+            wait = EPOCH + at - world.stage.now
+            if wait < 0:
+                continue
+            world.stage.sleep(wait)
+            worker.sweep()
+            if world.calm and not worker.pending():
+                return
+
+    return program
+
+
+_TABLES = ("body", "event", "operation", "worker", "clock")
+
+
+def _wipe(path: Path) -> None:
+    """Take every row out, triggers or not: the next schedule begins with nothing."""
+    db = sqlite3.connect(path, isolation_level=None)
+    try:
+        found = dict(db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall())
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        db.execute("BEGIN IMMEDIATE")
+        for name in found:
+            db.execute(f"DROP TRIGGER {name}")
+        for table in _TABLES:
+            if table in tables and table != "clock":
+                db.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant of this module
+        if "clock" in tables:
+            db.execute("UPDATE clock SET at = 0")
+        for statement in found.values():
+            db.execute(statement)
+        db.execute("COMMIT")
+    finally:
+        db.close()

@@ -1,0 +1,53 @@
+"""Make a failing world smaller: fewer operations, fewer troubles, and still the same law broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from counterfoil.lab.world.batch import played
+from counterfoil.lab.world.options import Options
+
+TRIES_MAX = 60
+
+
+def laws(violations: list[str]) -> set[str]:
+    """Which laws a world broke, by their first word."""
+    return {violation.split(" ")[0].rstrip(":") for violation in violations}
+
+
+def shrunk(options: Options, law: str) -> tuple[Options, list[str]]:
+    """Return the smallest world found that still breaks the law, and how it does."""
+    best, said = options, list[str]()
+    tries = 0
+    again = True
+    while again and tries < TRIES_MAX:
+        again = False
+        for smaller in _smaller(best):
+            tries += 1
+            world, _ = played(smaller)
+            if law in laws(world.violations):
+                best, said, again = smaller, world.violations, True
+                break
+            if tries >= TRIES_MAX:
+                break
+    return best, said
+
+
+def _smaller(options: Options) -> Iterator[Options]:
+    """Every world that is one step smaller, the boldest first."""
+    for operations in (options.operations // 4, options.operations // 2, options.operations - 1):
+        if 0 < operations < options.operations:
+            yield msgspec.structs.replace(options, operations=operations)
+    for kind in options.kinds:
+        if len(options.kinds) > 1:
+            yield msgspec.structs.replace(options, kinds=tuple(k for k in options.kinds if k != kind))
+    for field in ("rates", "looks", "sends"):
+        named = getattr(options, field)
+        for name in list(named)[0 if field == "rates" else 1 :]:
+            yield msgspec.structs.replace(options, **{field: {n: v for n, v in named.items() if n != name}})
+    if options.callers > 1:
+        yield msgspec.structs.replace(options, callers=1)
+    if options.workers > 1:
+        yield msgspec.structs.replace(options, workers=1)
