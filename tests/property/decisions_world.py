@@ -59,14 +59,14 @@ contract_of = functools.cache(contracts.load)
 def policy_of(variant: Variant) -> Policy:
     """The policy a variant of the model stands for."""
     asks = None
-    if variant.people:
+    if variant.people and not variant.refuses:
         asks = Required(
             people=variant.people, approvers=tuple(sorted(variant.approvers)), seconds=variant.seconds,
             attempts=tuple(AttemptClass(c) for c in sorted(variant.classes)), uses=variant.uses,
         )  # fmt: skip
     rule = Rule(
         name="all", when=When(), approval=asks, refuse="not this week" if variant.refuses else "",
-        one_shot=OneShot(variant.one_shot),
+        one_shot=OneShot.NO if variant.refuses else OneShot(variant.one_shot),
     )  # fmt: skip
     return Policy(
         name=variant.name, rules=(rule,), otherwise=Otherwise.ALLOW, retention=(ORDINARY,),
