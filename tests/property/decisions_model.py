@@ -204,6 +204,7 @@ class Model:
         left, absolute = self.may_have_left(operation), policy.one_shot == "absolute"
         checks = {
             "its record was removed": operation in self.removed,
+            "its payload was erased": operation in self.erased,
             "it was ended": bool({t.verb for t in mine} & {"abandon", "deny", "revoke"}),
             "who asked": by == self.actor,
             "again": any(t.by == by and t.verb == verb and t.seq > fresh_since(rows) for t in mine),

@@ -18,12 +18,13 @@ from tests.crash.asking import (
     yes,
 )
 from tests.crash.keeping import settled
-from tests.crash.stepping import NOON, action, claimed, declined, observed, ruled
+from tests.crash.stepping import NOON, action, claimed, declined, erased, observed, ruled
 
 from counterfoil.domain.approval import EXPIRED, UNANSWERED, binding
 from counterfoil.domain.consent import approve, deny, expire, expiry, revoke
 from counterfoil.domain.decision import HOUSE, authority, changed_since
 from counterfoil.domain.event import Decided
+from counterfoil.domain.payload import ERASED
 from counterfoil.domain.permission import ask
 from counterfoil.domain.terms import Required
 from counterfoil.domain.words import Disposition, Finding, Permission, Source
@@ -120,6 +121,13 @@ def test_where_nobody_is_asked_there_is_nothing_to_answer():
         "nobody is asked about it: its policy needs no approval",
     )
     assert declined(history, deny(who(history))) == ("permission is authorized, and nobody is asked",)
+
+
+def test_nobody_approves_what_nobody_can_see():
+    """Where the payload is gone, however that came about, there is nothing to say yes to; no may be said to it."""
+    history = erased(asked())
+    assert declined(history, yes(history)) == (ERASED,)
+    assert ruled(history, deny(who(history))).operation.permission is Permission.DENIED
 
 
 def test_what_is_answered_is_not_answered_again():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from tests.crash.asking import LEA, MARA, NOOR, approved, asked, claim, faults, terms, wanted, who
-from tests.crash.keeping import settled
+from tests.crash.keeping import body_erased, removed, settled
 from tests.crash.stepping import NOON, action, claimed, declined, held, observed, order, ruled
 
 from counterfoil import contracts
@@ -187,6 +187,21 @@ def test_an_abandoned_operation_is_not_overridden():
     """Whoever wants it sent again takes it up first."""
     history = ruled(unknown(), abandon(who(unknown())))
     assert declined(history, over(history)) == ("the operation was abandoned",)
+
+
+@pytest.mark.parametrize(
+    ("gone", "why"),
+    [(body_erased, "its payload was erased"), (removed, "its record was removed by retention on ")],
+    ids=["erased", "removed"],
+)
+def test_what_is_gone_is_not_overridden(gone, why):
+    """Nothing is left that could be sent: nobody decides that it may go, and an earlier decision claims nothing."""
+    before = settled(Finding.REJECTED)
+    history = gone(before)
+    (because,) = declined(history, over(history))
+    assert because.startswith(why)
+    history = gone(overridden(before))
+    assert declined(history, further(history))[0].startswith(why)
 
 
 def lapsed():

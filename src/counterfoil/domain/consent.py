@@ -9,6 +9,7 @@ from counterfoil.domain.command import Amendment, Declined, Rule
 from counterfoil.domain.decision import HOUSE, Decider, Judged, Verb, authority, decided, event_of, not_entitled
 from counterfoil.domain.event import Decided, History
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.payload import gone_said
 from counterfoil.domain.schedule import DISPATCH
 from counterfoil.domain.words import Dispatch, Disposition, Permission
 
@@ -24,7 +25,7 @@ def approve(who: Decider, *, bound: str) -> Rule:
     def judge(history: History, now: float) -> Judged | Declined:
         operation, standing = history.operation, authority(history)
         proposed = standing.proposed
-        against = _against_approval(operation, standing, who, bound, now)
+        against = gone_said(history) + _against_approval(operation, standing, who, bound, now)
         if against or proposed is None:
             return Declined(because=against)
         facts = {"binding": bound, "of": proposed.required.people}

@@ -8,7 +8,8 @@ from counterfoil.domain.approval import decided_of, named
 from counterfoil.domain.command import Declined, Rule
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.decision import NOT_OPEN, Decider, Judged, Verb, decided, not_entitled
-from counterfoil.domain.event import Event, EventKind, History, attempts_of, evidence_of, removal_said
+from counterfoil.domain.event import Event, EventKind, History, attempts_of, evidence_of
+from counterfoil.domain.payload import gone_said
 from counterfoil.domain.retry import ABSOLUTE, Situation, decide_retry
 from counterfoil.domain.schedule import REST
 from counterfoil.domain.terms import OneShot, Terms
@@ -50,7 +51,7 @@ def _against_further(history: History, who: Decider, terms: Terms) -> tuple[str,
         terms.refused: bool(terms.refused),
     }
     refused = tuple(reason for reason, fails in failed.items() if fails)
-    return removal_said(history.events) + refused + not_entitled(operation, who.by, terms.override_by)
+    return gone_said(history) + refused + not_entitled(operation, who.by, terms.override_by)
 
 
 def overridden_by(events: tuple[Event, ...]) -> tuple[str, ...]:

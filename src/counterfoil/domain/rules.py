@@ -19,12 +19,11 @@ from counterfoil.domain.event import (
     encode,
     first_begun,
     is_recorded,
-    removal_said,
 )
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import released_beside
-from counterfoil.domain.payload import content, is_intact, salted_digest
+from counterfoil.domain.payload import content, gone_said, is_intact, salted_digest
 from counterfoil.domain.permission import Permitted, Sought, is_final, permit, waits_for
 from counterfoil.domain.retry import RetryDecision, Situation, decide_retry
 from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REST, REVIEW, Next, next_step
@@ -299,7 +298,7 @@ def _against_claim(history: History, begun: Begun, sought: Sought, basis: Basis 
         CODE_CHANGED: first is not None and first.code != begun.code,
         PAYLOAD_CHANGED: not is_intact(history),
     }
-    return removal_said(history.events) or tuple(reason for reason, fails in failed.items() if fails)
+    return gone_said(history) or tuple(reason for reason, fails in failed.items() if fails)
 
 
 def _start(
