@@ -23,10 +23,10 @@ from counterfoil.domain.event import (
     attempts_of,
     evidence_of,
     first_begun,
-    removal_said,
 )
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import overridden_by, override_stands
+from counterfoil.domain.payload import gone_said
 from counterfoil.domain.retry import Situation, decide_retry
 from counterfoil.domain.words import Basis, Dispatch, Disposition, Outcome, Permission, Source
 from counterfoil.runtime.export import body_of
@@ -104,9 +104,9 @@ def steps(
     """
     operation = history.operation
     attempts, _ = attempts_of(history.events)
-    removed = removal_said(history.events)
-    if removed and not operation.unresolved:
-        return [Step(name="send again, on any basis", allowed=False, because="; ".join(removed))]
+    gone = gone_said(history)
+    if gone and not operation.unresolved:
+        return [Step(name="send again, on any basis", allowed=False, because="; ".join(gone))]
     if not attempts or (operation.dispatch is Dispatch.NOT_STARTED and not operation.unresolved):
         return list(not_sent(history, to, now))
     found = [] if _happened(outcome) and not operation.unresolved else [_look(history, contract, to)]
@@ -122,8 +122,8 @@ def steps(
         said = "the contract the receipt pins is not at hand here; the command judges it"
         found.append(Step(name="send again", allowed=False, because=said))
         return found
-    if removed:
-        found.append(Step(name="send again, on any basis", allowed=False, because="; ".join(removed)))
+    if gone:
+        found.append(Step(name="send again, on any basis", allowed=False, because="; ".join(gone)))
         return found
     again = list(_again(history, contract, to, attempts, now))
     return found + (_gathered(again) if every else _shortened(again))
