@@ -271,6 +271,18 @@ def test_the_worker_sends_what_was_approved_after_its_proposer_died(tmp_path, di
         assert audit(ledger.history(operation)) == ()
 
 
+@pytest.mark.parametrize("basis", ["operator_override", "same_key_replay"])
+def test_a_basis_for_another_attempt_sends_no_first_one(ledger, basis):
+    """An approved operation that was never sent goes under its approval, and not under what is named instead of it."""
+    pay = Tool(asks(ledger))
+    asked = pay.call("o1")
+    ledger.decisions.approve(asked.id, **MARA)
+    with pytest.raises(NoBasis, match="nothing was attempted yet"):
+        ledger.attempt(asked.id, basis=basis, by="dana")
+    assert pay.calls == []
+    assert ledger.attempt(asked.id, by="dana").outcome is Outcome.SUCCEEDED
+
+
 def test_a_breaker_stops_what_is_new_until_something_is_settled(ledger):
     """Nothing new goes while too much is unknown; what is begun is still answered, and settled."""
     limit = Breaker(name="psp", unknown_exposure_max=15.0)

@@ -27,7 +27,7 @@ from counterfoil.domain.consent import deny, expire, revoke
 from counterfoil.domain.decision import authority
 from counterfoil.domain.event import EventKind, History, attempts_of, begun_of
 from counterfoil.domain.permission import Permitted, Sought, is_final, needs_people, permit
-from counterfoil.domain.retry import RetryDecision
+from counterfoil.domain.retry import NO_ATTEMPT, RetryDecision
 from counterfoil.domain.rules import CODE_CHANGED, CONTRACT_CHANGED
 from counterfoil.domain.terms import NO_POLICY, Required
 from counterfoil.domain.words import AttemptClass, Basis, Disposition, Finding, Permission
@@ -239,6 +239,14 @@ def test_the_first_class_is_allowed_by_name():
     assert declined(history, claim(history, wanted(required=required))) == (
         "the approval allows no attempt of class first",
     )
+
+
+@pytest.mark.parametrize("basis", list(Basis))
+@pytest.mark.parametrize(("history", "under"), [(approved(), None), (held(), Sought())], ids=["approved", "allowed"])
+def test_a_first_attempt_is_no_further_one(history, under, basis):
+    """What was never attempted has nothing to repeat: a basis named for that borrows no other permission."""
+    found = claim(history, basis=basis, under=under)(history, NOON + 2)
+    assert getattr(found, "because", ()) == (() if basis is Basis.NOT_SENT else (NO_ATTEMPT,))
 
 
 # -- what is final ---------------------------------------------------------------------------------------------------

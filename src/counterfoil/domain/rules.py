@@ -25,7 +25,7 @@ from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import released_beside
 from counterfoil.domain.payload import content, gone_said, is_intact, salted_digest
 from counterfoil.domain.permission import Permitted, Sought, is_final, permit, waits_for
-from counterfoil.domain.retry import RetryDecision, Situation, decide_retry
+from counterfoil.domain.retry import NO_ATTEMPT, RetryDecision, Situation, decide_retry
 from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REST, REVIEW, Next, next_step
 from counterfoil.domain.terms import OneShot
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Source
@@ -37,6 +37,8 @@ NOT_DUE = "the next look is not due yet"
 CONTRACT_CHANGED = "its contract changed since the receipt was written, and no person has looked at that"
 CODE_CHANGED = "the action's own code changed since the receipt was written, and no person has looked at that"
 PAYLOAD_CHANGED = "its payload is not the one whose digest is on record: `counterfoil verify` says more"
+FIRST = (None, Basis.NOT_SENT)
+"""What may be asked for where nothing was attempted; every other basis is about an attempt, and would be a pretext."""
 NOTHING_SOUGHT = Sought()
 """No policy was ever adopted."""
 
@@ -270,6 +272,8 @@ def claim_again(
             decision = decide_retry(situation, automatic=automatic, basis=basis)
             if not decision.allowed:
                 return Declined(because=decision.because)
+        elif basis not in FIRST:
+            return Declined(because=(NO_ATTEMPT,))
         permitted = permit(history, sought, decision, now)
         if not isinstance(permitted, Permitted):
             return permitted
