@@ -41,6 +41,7 @@ class Worker:
         """Take every step that is due now; return how many were taken."""
         steps = self._drain()
         store = self._ledger.store
+        self._ledger.governance.refresh()  # nothing else would notice, where nothing is claimed
         now, waiting = store.now(), store.waiting()
         self._put_off = {o.id: self._put_off[o.id] for o in waiting if o.id in self._put_off}
         for operation in (*store.unresolved(), *waiting):
