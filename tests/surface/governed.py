@@ -13,6 +13,7 @@ from counterfoil.domain.decision import Decider
 from counterfoil.domain.policy import Escalation, Otherwise, Override, Policy, Rule, When
 from counterfoil.domain.terms import Breaker, Required
 from counterfoil.runtime import policies
+from counterfoil.runtime.worker import Worker
 
 HOUR = 3600.0
 POLICY = Policy(
@@ -71,6 +72,14 @@ class Governed:
         with self.open(hours_ago=hours_ago) as ledger:
             self._guard(ledger, "refund", 0.0)
             getattr(ledger.decisions, verb)(self.ids[key], *words, by=by, reason="because of it", how="test")
+        return self
+
+    def work(self) -> Governed:
+        """Let a worker take what is due."""
+        with self.open() as ledger:
+            self._answer = None
+            self._guard(ledger, "refund", 0.0)
+            Worker(ledger).sweep()
         return self
 
     def _guard(self, ledger, name, value):

@@ -58,6 +58,17 @@ def test_an_approved_operation_names_who_allowed_it(tmp_path, commands):
     assert events[-1]["columns"]["outcome"] == "succeeded"
 
 
+def test_an_attempt_names_who_made_it(tmp_path, commands):
+    """The caller for a call, whoever asked for one by name, and the worker for what nobody waited for."""
+    book = Governed(tmp_path).write("called").write("asked", value=5000.0)
+    book.decide("asked", "approve", by="mara").decide("asked", "approve", by="dana").work()
+    called, worked = (commands("explain", book.ids[key], "--json").json["events"] for key in ("called", "asked"))
+    assert called[0]["by"] == "agent:test"
+    begun = next(event for event in worked if event["kind"] == "begun")
+    assert begun["by"].startswith("worker w_")
+    assert worked[-1]["columns"]["outcome"] == "succeeded"
+
+
 def test_a_further_attempt_names_its_basis(commands, book):
     """The basis with its sentence, as the claim recorded it."""
     events = commands("explain", book.ids["sent_later"], "--json").json["events"]

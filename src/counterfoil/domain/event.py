@@ -95,7 +95,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For attempts after the first: the retry decision's basis."""
     because: tuple[str, ...] = ()
     by: str = ""
-    """Who asked for it, where somebody did."""
+    """Who asked for it, where somebody did; of what no caller waits for, the worker that made it."""
     reason: str = ""
     how: str = ""
     """How they were authenticated."""

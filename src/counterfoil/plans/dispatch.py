@@ -267,9 +267,8 @@ def again(
             order, intent=msgspec.structs.replace(order.intent, destination=order.action.destination)
         )
     begun = begun_for(order.action, draw, destination=order.intent.destination, mentioned=order.mentioned)
-    begun = msgspec.structs.replace(
-        begun, provider_key=history.operation.id, by=asked.by, reason=asked.reason, how=asked.how
-    )
+    by = draw.worker if automatic and not asked.by else asked.by
+    begun = msgspec.structs.replace(begun, provider_key=history.operation.id, by=by, reason=asked.reason, how=asked.how)
     sought = yield from _sought(order, history, automatic=automatic)
     rule = rules.claim_again(
         begun, order.action.contract, longest_delivery=assumed_delivery(first_begun(history.events)),
