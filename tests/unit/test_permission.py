@@ -96,7 +96,7 @@ def test_an_approval_lets_one_attempt_go_and_is_named():
     assert permit(history, sought(history), FIRST, NOON + 2) == Permitted(approval=2)
     after = sent(history)
     begun = begun_of(after.events[-1])
-    assert (begun.attempt.approval, begun.policy) == (2, "pl1:a")
+    assert (begun.attempt.approval, begun.policy, begun.rule) == (2, "pl1:a", "large")
     assert faults(after) == []
 
 

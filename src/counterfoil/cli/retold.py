@@ -163,6 +163,8 @@ def _why_claimed(happened: Happened, begun: Begun) -> Iterator[tuple[str, str]]:
     else:
         yield "basis", "the first attempt of its key"
     policy = f"policy {short(begun.policy)}" if begun.policy else "no policy in force"
+    if begun.rule:
+        policy = f"rule {_cut(begun.rule)} of {policy}"
     if begun.attempt.approval:
         people = ", ".join(map(_cut, happened.approved_by)) or "people that are not on record any more"
         yield "approval", f"event {begun.attempt.approval}, by {people}; {policy}"

@@ -280,6 +280,7 @@ def claim_again(
         authorized = msgspec.structs.replace(
             begun,
             policy=sought.terms.digest,
+            rule=sought.terms.rule,
             attempt=msgspec.structs.replace(begun.attempt, approval=permitted.approval),
         )
         started = _start(history, authorized, decision, contract, now)
