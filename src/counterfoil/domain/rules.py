@@ -289,7 +289,9 @@ def claim_again(
 
 def _against_claim(history: History, begun: Begun, sought: Sought, basis: Basis | None) -> tuple[str, ...]:
     operation = history.operation
-    first = first_begun(history.events) if sought.automatic else None
+    # Where people are asked, what has changed is theirs to see: their approval is held against it, field by field.
+    unseen = sought.automatic and sought.proposed is None
+    first = first_begun(history.events) if unseen else None
     failed = {
         f"permission is {operation.permission.value}": is_final(operation.permission, sought, basis),
         "the operation was abandoned": operation.disposition is Disposition.ABANDONED,
