@@ -243,13 +243,14 @@ class _Walk:
         if against:
             self.fault(event.seq, Law.EVIDENCE, f"{evidence.finding.value} by {evidence.source.value}: {against}")
         self.attempts, contradicts = settle(self.attempts, evidence)
-        if evidence.finding is not Finding.UNKNOWN:
-            self.mandate.news()
+        stood = self.discrepancy
         if evidence.settles and self.discrepancy is Discrepancy.OPEN and evidence.source is Source.OPERATOR:
             self.discrepancy = Discrepancy.SETTLED
         elif contradicts or evidence.contradicts:
             self.discrepancy = Discrepancy.OPEN
         folded = fold(self.attempts, self.discrepancy, follows=self._follows())
+        certain = evidence.finding is not Finding.UNKNOWN
+        self.mandate.news(certain=certain, back=folded.unresolved and (certain or self.discrepancy is not stood))
         settled = not folded.unresolved and folded.dispatch is not Dispatch.NOT_STARTED
         said = f"{evidence.finding.value}:{evidence.source.value}"
         self.settled_by = (self.settled_by or said) if settled else ""

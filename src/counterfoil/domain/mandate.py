@@ -56,9 +56,17 @@ class Mandate:
         self.asked, self.permission = asked, Permission.PENDING
         self._yes, self.approval, self._ends_at = [], 0, event.at + asked.required.seconds
 
-    def news(self) -> None:
-        """Something was observed: whoever decided on more exposure had not seen it."""
-        self._further = {"override": [], "release": []}
+    def news(self, *, certain: bool, back: bool) -> None:
+        """Something was observed.
+
+        Args:
+            certain: it says more than silence; whoever decided on more exposure had not seen it.
+            back: it leaves the operation unresolved, and is no silence: what was abandoned is worked on again.
+        """
+        if certain:
+            self._further = {"override": [], "release": []}
+        if back and self.disposition is Disposition.ABANDONED:
+            self.disposition = Disposition.OPEN
 
     def decided(self, event: Event, said: Decided, *, unresolved: bool, started: bool) -> Iterator[str]:
         """One decision, by the state it found."""

@@ -74,10 +74,12 @@ def advance(  # noqa: PLR0913 - everything that moves an operation
     after = contradiction(discrepancy, evidence, contradicts=contradicts)
     folded = fold(moved, after, follows=contract.follows)
     step = next_step(contract, moved, folded, after, looks=operation.looks - granted, jitter=jitter)
-    if operation.disposition is Disposition.ABANDONED and folded.unresolved:
-        # Nothing automatic is done about it any more; news brings it back to people, and silence leaves it with them.
-        silent = evidence.finding is Finding.UNKNOWN and after is discrepancy
-        step = Next(REST if silent and operation.step == REST else REVIEW)
+    silent = evidence.finding is Finding.UNKNOWN and after is discrepancy
+    if folded.unresolved and operation.step in (REST, REVIEW) and silent:
+        step = Next(operation.step)  # nothing automatic takes it out of people's hands
+    elif folded.unresolved and operation.disposition is Disposition.ABANDONED:
+        # News brings back what was given up: unresolved like any other, and with people first.
+        operation, step = msgspec.structs.replace(operation, disposition=Disposition.OPEN), Next(REVIEW)
     return Moved(operation=_project(operation, folded, after, evidence, step), next=step)
 
 
