@@ -8,7 +8,7 @@ from counterfoil.domain.attempt import Attempt, Fold, contradiction, fold, settl
 from counterfoil.domain.care import looks_granted
 from counterfoil.domain.command import Amendment, Declined, NewEvent, Rule
 from counterfoil.domain.contract import Contract
-from counterfoil.domain.decision import changed_since
+from counterfoil.domain.decision import GIVEN_UP, changed_since
 from counterfoil.domain.event import (
     Begun,
     Decided,
@@ -123,7 +123,7 @@ def observe(evidence: Evidence, record: bytes, body: bytes | None, contract: Con
         )  # fmt: skip
         step, due_at = moved.next.step, _due_at(moved.next, evidence, now)
         if not moved.operation.unresolved:
-            step, due_at = waits_for(history, moved.operation, (step, due_at))
+            step, due_at = waits_for(history, moved.operation)
         return Amendment(
             operation=msgspec.structs.replace(moved.operation, step=step, due_at=due_at),
             events=(NewEvent(kind=EventKind.OBSERVED, record=record, body=body),),
@@ -296,7 +296,7 @@ def _against_claim(history: History, begun: Begun, sought: Sought, basis: Basis 
     first = first_begun(history.events) if unseen else None
     failed = {
         f"permission is {operation.permission.value}": is_final(operation.permission, sought, basis),
-        "the operation was abandoned": operation.disposition is Disposition.ABANDONED,
+        GIVEN_UP: operation.disposition is Disposition.ABANDONED,
         "the operation was closed": operation.disposition is Disposition.CLOSED,
         "the outcome is settled": operation.outcome is Outcome.SUCCEEDED,
         CONTRACT_CHANGED: first is not None and first.contract != begun.contract,

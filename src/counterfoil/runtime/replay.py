@@ -105,7 +105,7 @@ class _Walk:
         elif isinstance(record, Decided):
             folded = self._fold()
             started = folded.dispatch is not Dispatch.NOT_STARTED
-            _exhaust(self._mandate.decided(event, record, unresolved=folded.unresolved, started=started))
+            _exhaust(self._mandate.decided(event, record, unresolved=folded.unresolved, started=started, done=False))
             if record.decision == "approve":
                 self._approved_by = (*self._approved_by, named(record.by))
         elif isinstance(record, Removed):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from counterfoil.domain.errors import CounterfoilError, InvariantBroken
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import CALL, DISPATCH, RECOVER, REST, REVIEW
+from counterfoil.domain.schedule import DISPATCH, RECOVER, REST, REVIEW
 from counterfoil.runtime.escalating import Escalating
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.receipt import Receipt
@@ -18,7 +18,7 @@ INTERVAL_SECONDS = 1.0
 PUT_OFF_SECONDS = 15.0
 """Between two tries to send what is approved and cannot go now."""
 
-_PEOPLE = frozenset({REVIEW, CALL, REST})
+_PEOPLE = frozenset({REVIEW, REST})
 """Steps no worker takes."""
 
 
@@ -63,7 +63,7 @@ class Worker:
         # An attempt left behind is taken up at once where its worker is proven dead, not at its deadline; and what was
         # approved is sent at once, its due time being when the approval ends.
         if operation.step == DISPATCH:
-            return self._put_off.get(operation.id, 0.0) <= now
+            return min(self._put_off.get(operation.id, 0.0), operation.due_at) <= now
         return operation.step == RECOVER or operation.due_at <= now
 
     def _step(self, operation: Operation) -> int:
