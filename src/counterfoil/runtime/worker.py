@@ -18,6 +18,9 @@ INTERVAL_SECONDS = 1.0
 PUT_OFF_SECONDS = 15.0
 """Between two tries to send what is approved and cannot go now."""
 
+KEPT_SECONDS = 60.0
+"""While something waits or is unresolved, and nobody writes: how far the time kept in the file may be behind."""
+
 _PEOPLE = frozenset({REVIEW, REST})
 """Steps no worker takes."""
 
@@ -43,7 +46,10 @@ class Worker:
         store = self._ledger.store
         now, waiting = store.now(), store.waiting()
         self._put_off = {o.id: self._put_off[o.id] for o in waiting if o.id in self._put_off}
-        for operation in (*store.unresolved(), *waiting):
+        pending = (*store.unresolved(), *waiting)
+        if pending:
+            store.keep_time(within=KEPT_SECONDS)
+        for operation in pending:
             if self._due(operation, now):
                 steps += self._step(operation)
         return steps + self._escalate(now)
