@@ -16,6 +16,8 @@ from counterfoil.runtime import policies
 from counterfoil.runtime.worker import Worker
 
 HOUR = 3600.0
+LONG_AGO = 1000.0
+"""Hours since the policy is in force: time never runs backwards in a file, so everything is written in its order."""
 POLICY = Policy(
     name="shop",
     rules=(
@@ -48,7 +50,7 @@ class Governed:
         self.path = folder / "receipts.db"
         self.ids: dict[str, str] = {}
         self._answer: Exception | None = None
-        with self.open() as ledger:
+        with self.open(hours_ago=LONG_AGO) as ledger:
             who = Decider(by="dana", reason="agreed with finance", how="test", seen=0)
             policies.adopt(ledger.store, POLICY, who, replaces="")
 

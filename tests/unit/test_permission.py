@@ -314,6 +314,22 @@ def test_a_change_that_nobody_looked_at_stops_automatic_attempts(made, why):
     assert ruled(history, claim(history, bare, under=Sought()), NOON + 3).operation.attempts == 2
 
 
+@pytest.mark.parametrize("changes", [{"contract_digest": "ct1:new"}, {"code": "cd1:new"}], ids=["contract", "code"])
+def test_a_change_that_people_have_approved_does_not_stop_the_worker(changes):
+    """Asked anew because of it, and approved: the worker sends it once, under just what was approved."""
+    made, before = wanted(action(**changes)), sent(approved())
+    before = observed(before, Finding.NOT_SENT, at=NOON + 3)
+    for automatic in (False, True):
+        anew = ruled(before, claim(before, made, automatic=automatic), NOON + 4)
+        assert because(anew) == [f"{next(iter(changes)).removesuffix('_digest')} changed"]
+        ready = ruled(anew, yes(anew), NOON + 5)
+        assert ready.operation.step == "dispatch"
+        after = sent(ready, NOON + 6, made=made, automatic=True)
+        assert (after.operation.attempts, faults(after)) == (2, [])
+        back = ruled(ready, claim(ready, wanted(), automatic=True), NOON + 6)
+        assert back.operation.permission is Permission.PENDING  # what is declared now is not what was approved
+
+
 def test_a_change_before_anything_was_sent_is_for_the_approval():
     """Nothing was begun that the worker could compare: the question is put anew instead."""
     history = approved()

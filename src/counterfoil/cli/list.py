@@ -17,7 +17,7 @@ from counterfoil.domain.lifecycle import CALL_AGAIN, lifecycle, permission_now, 
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import gone_said
 from counterfoil.domain.schedule import CALL, DISPATCH, LOOK, RECOVER, REPLAY, REST
-from counterfoil.domain.words import Discrepancy, Dispatch, Lifecycle, Outcome, Permission
+from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Lifecycle, Outcome, Permission
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -237,7 +237,8 @@ def next_step(operation: Operation, now: float) -> str:
     if operation.held_by and operation.dispatch is Dispatch.NOT_STARTED:
         return "call again once settled"
     if not operation.unresolved:
-        return _not_sent_next(operation, now) if operation.dispatch is Dispatch.NOT_STARTED else ""
+        waits = operation.dispatch is Dispatch.NOT_STARTED or operation.step
+        return _unsent_next(operation, now) if waits and operation.disposition is not Disposition.ABANDONED else ""
     if operation.step in (RECOVER, LOOK):
         return f"{operation.step} {_when(operation.due_at, now)}"
     if operation.step == REPLAY:
@@ -245,18 +246,21 @@ def next_step(operation: Operation, now: float) -> str:
     return "resolve with evidence"
 
 
-def _not_sent_next(operation: Operation, now: float) -> str:
+def _unsent_next(operation: Operation, now: float) -> str:
+    """Of what did not leave, or of a further attempt that people were asked about."""
+    again = operation.dispatch is not Dispatch.NOT_STARTED
     match permission_now(operation, now):
         case Permission.PENDING:
             return f"approve or deny it, {_within(operation.due_at, now)}"
         case Permission.AUTHORIZED if operation.step == DISPATCH:
             return f"the worker sends it once, {_within(operation.due_at, now)}"
         case Permission.AUTHORIZED if operation.step == CALL:
-            return "its caller may send it again"
+            who = "a further attempt may be made" if again else "its caller may send it again"
+            return f"{who}, {_within(operation.due_at, now)}"
         case Permission.AUTHORIZED:
             return "the same call may send it"
         case Permission.EXPIRED:
-            return "the same call asks anew"
+            return "a further attempt asks anew" if again else "the same call asks anew"
         case _:
             return ""
 

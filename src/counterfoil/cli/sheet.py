@@ -53,7 +53,7 @@ _UNSENT = {
     Permission.REVOKED: "Nothing was sent: its permission was taken back.",
     Permission.DENIED: "Nothing was sent: it was denied.",
 }
-_ENDS = {APPROVE: "the question ends", DISPATCH: "the approval ends"}
+_ENDS = {APPROVE: "the question ends", DISPATCH: "the approval ends", CALL: "the approval ends"}
 _APPROVED = {
     DISPATCH: "Approved, and not sent yet.",
     CALL: "Approved, and nothing left: only its caller sends it again.",

@@ -11,7 +11,7 @@ from counterfoil.lab.failure import RunFailed
 
 CALLED = ("Validate", "Form", "Propose", "Form", "Amend", "Send", "Settle")
 """What a call of an approved operation asks for, in order."""
-SWEPT = ("Validate", "Form", "Amend", "Send", "Settle")
+SWEPT = ("Now", "Validate", "Form", "Amend", "Send", "Settle")
 """What the worker's step on it asks for."""
 ASKED = ("Validate", "Form", "Propose", "Form", "Amend")
 """What a call of an operation asks for that still waits for people."""

@@ -44,7 +44,7 @@ from counterfoil.domain.event import (
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import SALT_BYTES, frozen_payload, gone_said, seal
-from counterfoil.domain.permission import Sought, needs_people
+from counterfoil.domain.permission import Sought, needs_people, was_asked
 from counterfoil.domain.result import kept_result, result_gone
 from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Permission, Source, Standing
 from counterfoil.plans import observing
@@ -301,8 +301,9 @@ def _sought(order: Order, history: History, *, automatic: bool) -> Plan[Sought]:
 def _send_again(order: Order, draw: Draw, history: History) -> Plan[Ended]:
     attempts, discrepancy = attempts_of(history.events)
     claimed = observing.Claimed(
-        operation=history.operation, attempts=attempts, discrepancy=discrepancy, head=history.head
-    )
+        operation=history.operation, attempts=attempts, discrepancy=discrepancy, head=history.head,
+        asked=was_asked(history),
+    )  # fmt: skip
     payload = frozen_payload(history)
     provider_key = begun_of(history.events[-1]).provider_key
     assert payload is not None  # noqa: S101 - nothing is claimed of which nothing is left to send

@@ -212,8 +212,9 @@ def test_two_processes_adopt_at_once_and_one_wins_each_time(path):
 
 def test_time_never_goes_back_in_the_chain(open_sqlite):
     """Another process's clock may have been ahead: the later policy is not the earlier one."""
-    open_sqlite(clock=lambda: 2_000.0).write(adoption("a", 0))
-    assert open_sqlite(clock=lambda: 1_000.0).write(adoption("b", 1)) == Adopted(n=2, at=2_000.0)
+    ahead, behind = open_sqlite(clock=lambda: 2_000.0), open_sqlite(clock=lambda: 1_000.0)
+    ahead.write(adoption("a", 0))
+    assert behind.write(adoption("b", 1)) == Adopted(n=2, at=2_000.0)
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM policy", "UPDATE policy SET at = 0"])
