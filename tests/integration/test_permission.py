@@ -351,3 +351,26 @@ def test_production_refuses_what_nobody_owns(tmp_path):
         with pytest.raises(NotDeclared, match="no owner and no authoriser"):
             ledger.action(print, name="pay", key="k")
         assert ledger.registry == {}
+
+
+def test_code_that_changed_is_approved_anew_and_sent_by_the_worker(tmp_path):
+    """Approved, not sent, deployed anew: people are asked about the new code, and its worker sends it once."""
+    path, calls = tmp_path / "receipts.db", []
+
+    def before(order):
+        raise counterfoil.NotSent("no connection")
+
+    def after(order):
+        calls.append(order)
+        return {"id": order}
+
+    for function, sweeps in ((before, 1), (after, 3)):
+        with counterfoil.open(path, actor="agent:desk") as ledger:
+            pay = asks(ledger).action(function, name="pay", key=lambda order: order, **WHO)
+            asked = pay("o1")
+            assert asked.permission is Permission.PENDING
+            ledger.decisions.approve(asked.id, **MARA)
+            for _ in range(sweeps):
+                Worker(ledger).sweep()
+            assert [wrong for history in ledger.store.histories() for wrong in audit(history)] == []
+    assert calls == ["o1"]

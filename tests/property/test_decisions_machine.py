@@ -173,9 +173,9 @@ class Decisions(RuleBasedStateMachine):
             against = world.model.against_exposing(verb, operation.id, rows, by, world.policy.variant)
             refused = self.decide(verb, operation.id, by, 0 if n else behind)
             assert refused or not against, f"{verb}: {against}"
-            stands = world.ledger.get(operation.id).operation
-            contradicted = stands.discrepancy.value == "open"
-            assert verb != "override" or against or contradicted or (behind and not n) or not refused, refused
+            told_both = world.ledger.get(operation.id).operation.discrepancy.value != "none"
+            may = verb == "override" and not (against or told_both or (behind and not n))
+            assert not may or not refused, refused
         self.try_to_send(operation.key, ways)
 
     @precondition(some)
