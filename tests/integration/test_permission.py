@@ -271,6 +271,18 @@ def test_the_worker_sends_what_was_approved_after_its_proposer_died(tmp_path, di
         assert audit(ledger.history(operation)) == ()
 
 
+@pytest.mark.parametrize("basis", ["operator_override", "same_key_replay"])
+def test_a_basis_for_another_attempt_sends_no_first_one(ledger, basis):
+    """An approved operation that was never sent goes under its approval, and not under what is named instead of it."""
+    pay = Tool(asks(ledger))
+    asked = pay.call("o1")
+    ledger.decisions.approve(asked.id, **MARA)
+    with pytest.raises(NoBasis, match="nothing was attempted yet"):
+        ledger.attempt(asked.id, basis=basis, by="dana")
+    assert pay.calls == []
+    assert ledger.attempt(asked.id, by="dana").outcome is Outcome.SUCCEEDED
+
+
 def test_a_breaker_stops_what_is_new_until_something_is_settled(ledger):
     """Nothing new goes while too much is unknown; what is begun is still answered, and settled."""
     limit = Breaker(name="psp", unknown_exposure_max=15.0)
@@ -339,3 +351,26 @@ def test_production_refuses_what_nobody_owns(tmp_path):
         with pytest.raises(NotDeclared, match="no owner and no authoriser"):
             ledger.action(print, name="pay", key="k")
         assert ledger.registry == {}
+
+
+def test_code_that_changed_is_approved_anew_and_sent_by_the_worker(tmp_path):
+    """Approved, not sent, deployed anew: people are asked about the new code, and its worker sends it once."""
+    path, calls = tmp_path / "receipts.db", []
+
+    def before(order):
+        raise counterfoil.NotSent("no connection")
+
+    def after(order):
+        calls.append(order)
+        return {"id": order}
+
+    for function, sweeps in ((before, 1), (after, 3)):
+        with counterfoil.open(path, actor="agent:desk") as ledger:
+            pay = asks(ledger).action(function, name="pay", key=lambda order: order, **WHO)
+            asked = pay("o1")
+            assert asked.permission is Permission.PENDING
+            ledger.decisions.approve(asked.id, **MARA)
+            for _ in range(sweeps):
+                Worker(ledger).sweep()
+            assert [wrong for history in ledger.store.histories() for wrong in audit(history)] == []
+    assert calls == ["o1"]

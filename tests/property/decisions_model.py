@@ -18,6 +18,8 @@ CLASS_OF = {
 }  # fmt: skip
 """What an approval must allow, by the basis a claim names."""
 OVERRIDE = "operator_override"
+KEPT = 1.0
+"""Seconds by which a restart may go on before the latest time on record."""
 BREAKER_MAX = 2.0
 """Unknown sends at which a variant with a breaker lets nothing new go."""
 
@@ -68,6 +70,18 @@ class Sent(NamedTuple):
     overrides: bool
 
 
+class Standing(NamedTuple):
+    """An approval that stands."""
+
+    asked: dict[str, Any]
+    """The record of the question that was answered."""
+    ends_at: float
+    unused: bool
+    """Nothing was begun since."""
+    given_up: bool
+    """Somebody has given the operation up since, whatever brought it back."""
+
+
 class Row(NamedTuple):
     """One event, as it stands in the file."""
 
@@ -92,10 +106,14 @@ class Model:
         """Operations whose record retention took away: none of them is ever sent again."""
         self.erased: set[str] = set()
         """Operations whose payload is gone: there is nothing to send."""
+        self.back: dict[str, int] = {}
+        """By id, the last event of what was given up when news had brought it back."""
 
     # -- authority -----------------------------------------------------------------------------------------------------
 
-    def objection(self, operation: str, rows: list[Row], policy: InForce, doing: str, *, protected: bool) -> str:
+    def objection(
+        self, operation: str, rows: list[Row], policy: InForce, doing: str, *, protected: bool, latest: float
+    ) -> str:
         """Why this send has no authority; empty where it has one.
 
         Args:
@@ -104,9 +122,10 @@ class Model:
             policy: the one in force.
             doing: what the harness was about: `call`, `work`, `attempt`, `override`, `release`, ...
             protected: the provider knows the key again.
+            latest: the latest time on record in the whole file.
         """
         mine = [t for t in self.taken if t.operation == operation]
-        ended = {t.verb for t in mine} & {"abandon", "deny", "revoke"}
+        ended = {t.verb for t in mine} & {"deny", "revoke"} | ({"abandon"} if self.given_up(operation) else set())
         basis, variant = rows[-1].record.get("basis", ""), policy.variant
         checks = {
             "its record was removed": operation in self.removed,
@@ -126,10 +145,53 @@ class Model:
         questions = [row for row in rows if row.kind == "proposed"]
         against = self._against_basis(operation, rows, basis, doing, protected=protected)
         if against or questions:
-            return against or self._against_approval(operation, mine, questions[-1], policy, rows[-1])
+            return against or self._against_approval(operation, mine, questions[-1], policy, rows[-1], latest)
+        if doing == "work" and declared_in(rows[-1].record) != declared_in(began(rows).record):
+            return "it was declared otherwise when it began, and nobody has looked at that"
         if doing == "work" and rows[0].kind == "held" and self._first(operation):
             return "a held one is not sent by its release"
         return "the policy asks for an approval, and nobody was asked" if variant.people else ""
+
+    def given_up(self, operation: str) -> bool:
+        """Somebody stopped the work on it, and no news has brought it back since."""
+        last = max((t.seq for t in self.taken if (t.verb, t.operation) == ("abandon", operation)), default=0)
+        return last > self.back.get(operation, 0)
+
+    def told(self, operation: str, rows: list[Row]) -> None:
+        """What was given up is unresolved now: it is back where anything but silence came since."""
+        last = max((t.seq for t in self.taken if (t.verb, t.operation) == ("abandon", operation)), default=0)
+        if any(row.seq > last and (is_certain(row) or row.record.get("contradicts")) for row in rows):
+            self.back[operation] = rows[-1].seq
+
+    def asking(self, operation: str, rows: list[Row]) -> bool:
+        """People are asked, and nobody's answer or silence has ended that."""
+        questions = [row for row in rows if row.kind == "proposed"]
+        if not questions or self._over(operation, rows, questions[-1]):
+            return False
+        return len(self._yes(operation, questions[-1])) < questions[-1].record["required"].get("people", 1)
+
+    def standing(self, operation: str, rows: list[Row]) -> Standing | None:
+        """The approval that stands; None where there is none, or it is on record that it ended."""
+        questions = [row for row in rows if row.kind == "proposed"]
+        if not questions or self._over(operation, rows, questions[-1]):
+            return None
+        asked, yes = questions[-1], self._yes(operation, questions[-1])
+        if len(yes) < asked.record["required"].get("people", 1):
+            return None
+        later = [row for row in rows if row.seq > yes[-1].seq]
+        given_up = any(t.verb == "abandon" and t.operation == operation and t.seq > yes[-1].seq for t in self.taken)
+        return Standing(
+            asked.record, yes[-1].at + asked.record["required"].get("seconds", DAY),
+            unused=all(row.kind != "begun" for row in later), given_up=given_up,
+        )  # fmt: skip
+
+    def _yes(self, operation: str, asked: Row) -> list[Taken]:
+        return [t for t in self.taken if (t.verb, t.operation) == ("approve", operation) and t.seq > asked.seq]
+
+    def _over(self, operation: str, rows: list[Row], asked: Row) -> bool:
+        mine = {t.verb for t in self.taken if t.operation == operation}
+        expired = any(r.kind == "decided" and r.record["decision"] == "expire" and r.seq > asked.seq for r in rows)
+        return expired or bool(mine & {"deny", "revoke"})
 
     def may_have_left(self, operation: str) -> bool:
         """Something of it may be outside."""
@@ -159,7 +221,9 @@ class Model:
         takes = max(policy.override_people, decided[-1].of if decided else 1)
         return "" if len(people) >= takes else f"{len(people)} people of {takes} have overridden it"
 
-    def _against_approval(self, operation: str, mine: list[Taken], asked: Row, policy: InForce, claim: Row) -> str:
+    def _against_approval(
+        self, operation: str, mine: list[Taken], asked: Row, policy: InForce, claim: Row, latest: float
+    ) -> str:
         required = asked.record["required"]
         yes = [t for t in mine if t.verb == "approve" and t.seq > asked.seq]
         under = [s for s in self.sends if s.operation == operation and s.seq > asked.seq and not s.overrides]
@@ -167,8 +231,11 @@ class Model:
         needed = CLASS_OF[claim.record.get("basis", "")]
         checks = {
             "it was approved under another policy": asked.record["bound"]["policy"] != policy.digest,
+            "it was approved as it was declared before": declared_in(asked.record["bound"])
+            != declared_in(claim.record),
             f"{len(yes)} people have approved it": len({t.by for t in yes}) < required.get("people", 1),
-            "its approval had ended": bool(yes) and claim.at > yes[-1].at + required.get("seconds", DAY),
+            "its approval had ended": bool(yes)
+            and max(claim.at, latest - KEPT) > yes[-1].at + required.get("seconds", DAY),
             f"its approval was used {used} times": used >= required.get("uses", 1),
             f"its approval allows no {needed}": needed not in required.get("attempts", ("first", "after_not_sent")),
         }
@@ -190,6 +257,7 @@ class Model:
         checks = {
             "it was answered for good": bool({t.verb for t in mine} & {"deny", "revoke"}),
             "it was answered": len(yes) >= required.get("people", 1),
+            "it was given up": self.given_up(operation),
             "it expired": expired or now > asked.at + required.get("seconds", DAY),
             "an agent": by.startswith("agent:"),
             "who asked": by == self.actor,
@@ -204,13 +272,16 @@ class Model:
         left, absolute = self.may_have_left(operation), policy.one_shot == "absolute"
         checks = {
             "its record was removed": operation in self.removed,
-            "it was ended": bool({t.verb for t in mine} & {"abandon", "deny", "revoke"}),
+            "its payload was erased": operation in self.erased,
+            "it was ended": bool({t.verb for t in mine} & {"deny", "revoke"}),
+            "it was given up": self.given_up(operation),
+            "people are asked": self.asking(operation, rows),
             "who asked": by == self.actor,
             "again": any(t.by == by and t.verb == verb and t.seq > fresh_since(rows) for t in mine),
             "the policy refuses it": policy.refuses,
             "one shot only": absolute and (left or verb == "release"),
             "it had taken place": is_done(rows),
-            "nothing of it was attempted": verb == "override" and self._first(operation),
+            "nothing of it was attempted": verb == "override" and all(row.kind != "begun" for row in rows),
             "it was sent": verb == "release" and left,
         }
         return "; ".join(reason for reason, fails in checks.items() if fails)
@@ -220,6 +291,16 @@ SENDING = frozenset({"call", "work", "attempt", "override"})
 """What may send at all; a decision never does."""
 FINAL = frozenset({"", "not_sent", OVERRIDE})
 """On what a further attempt rests under a policy that knows one shot."""
+
+
+def declared_in(record: dict[str, Any]) -> tuple[str, str]:
+    """Under which contract and code something was asked or claimed."""
+    return record.get("contract", ""), record.get("code", "")
+
+
+def began(rows: list[Row]) -> Row:
+    """The first claim there was."""
+    return next(row for row in rows if row.kind == "begun")
 
 
 def fresh_since(rows: list[Row]) -> int:

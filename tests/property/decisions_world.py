@@ -7,7 +7,9 @@ import json
 import os
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
+import msgspec
 from tests.property.decisions_model import (
     BREAKER_MAX,
     OVERRIDE,
@@ -16,7 +18,9 @@ from tests.property.decisions_model import (
     Sent,
     Taken,
     Variant,
+    declared_in,
     is_certain,
+    is_done,
     rows_of,
 )
 
@@ -59,20 +63,27 @@ contract_of = functools.cache(contracts.load)
 def policy_of(variant: Variant) -> Policy:
     """The policy a variant of the model stands for."""
     asks = None
-    if variant.people:
+    if variant.people and not variant.refuses:
         asks = Required(
             people=variant.people, approvers=tuple(sorted(variant.approvers)), seconds=variant.seconds,
             attempts=tuple(AttemptClass(c) for c in sorted(variant.classes)), uses=variant.uses,
         )  # fmt: skip
     rule = Rule(
         name="all", when=When(), approval=asks, refuse="not this week" if variant.refuses else "",
-        one_shot=OneShot(variant.one_shot),
+        one_shot=OneShot.NO if variant.refuses else OneShot(variant.one_shot),
     )  # fmt: skip
     return Policy(
         name=variant.name, rules=(rule,), otherwise=Otherwise.ALLOW, retention=(ORDINARY,),
         override=Override(people=variant.override_people),
         breakers=(Breaker(name="unknown", unknown_exposure_max=BREAKER_MAX),) if variant.breaker else (),
     )  # fmt: skip
+
+
+class Version(NamedTuple):
+    """What a process runs: code, and a contract that reads differently and says the same."""
+
+    code: str = "cd1:a"
+    contract: str = ""
 
 
 class World:
@@ -85,6 +96,7 @@ class World:
         self.policy = InForce(Variant("none"), "")
         self.objections: list[str] = []
         self.effects: dict[str, int] = {}
+        self.version = Version()
         self.standing: dict[str, tuple[str, bool]] = {}
         """By id, the key of each operation, and whether it was unresolved when something was last begun."""
         self.ledger = self._opened()
@@ -93,15 +105,19 @@ class World:
         store = SqliteStore(Path(self._folder.name) / "receipts.db", clock=lambda: self.now)
         ledger = Ledger(store, actor=ACTOR)
         said = declared({"account": ACCOUNT, "owner": "payments", "authoriser": "lea"}, "pay")
-        action = action_of(said, "pay", contract=contract_of(self.contract), tenant="default")
+        action = action_of(said, "pay", contract=contract_of(self.contract), tenant="default", code=self.version.code)
+        action = msgspec.structs.replace(action, contract_digest=action.contract_digest + self.version.contract)
+        self.declared = action.contract_digest, action.code
         registered = Registered(action, self, key=lambda key, **_: key)
         ledger.register(registered)
         self.guarded = GuardedHttp(ledger, registered)
         return ledger
 
-    def reopen(self) -> None:
-        """End the process and start another."""
+    def reopen(self, *, back: float, version: Version) -> None:
+        """End the process, and start another version of it by a clock that was set back."""
         self.ledger.close()
+        self.now -= back
+        self.version = version
         self.ledger = self._opened()
 
     def end(self) -> None:
@@ -121,7 +137,10 @@ class World:
         operation, stayed = order.provider_key, self.fate == "not_sent"
         rows = rows_of(self.ledger.store, operation)
         protected = self.contract == "lab.key"
-        objection = self.model.objection(operation, rows, self.policy, self.doing, protected=protected)
+        ((latest,),) = self.ledger.store.query("SELECT max(at) FROM event")
+        objection = self.model.objection(
+            operation, rows, self.policy, self.doing, protected=protected, latest=latest
+        )  # fmt: skip
         objection = objection or self.beside(operation, rows) or self.broken(operation)
         if objection:
             self.objections.append(f"{operation} was sent by {self.doing}: {objection}")
@@ -236,6 +255,51 @@ class World:
         for gone in self.ledger.retain(by="user:lea"):
             said = {"removed": self.model.removed, "erased": self.model.erased}
             said.get(gone.did, set()).add(gone.operation)
+
+    # -- what waits ----------------------------------------------------------------------------------------------------
+
+    def allowed(self) -> list[tuple]:
+        """Each operation that nothing is known or feared of, with the approval that it may be sent under."""
+        found = []
+        for o in self.operations():
+            rows = rows_of(self.ledger.store, o.id)
+            standing = self.model.standing(o.id, rows)
+            if standing and not (o.unresolved or is_done(rows) or o.id in self.model.removed):
+                found += [] if self.model.given_up(o.id) else [(o, standing)]
+        return found
+
+    def out_of_sight(self) -> list[str]:
+        """What may still be sent under an approval, and does not wait in the queue until that ends."""
+        waiting = {o.id: (o.step, o.due_at) for o in self.ledger.store.waiting()}
+        lost = []
+        for o, standing in self.allowed():
+            stayed = o.dispatch.value == "not_started"
+            step = "dispatch" if stayed and standing.unused and not standing.given_up else "call"
+            if (stayed or standing.unused) and waiting.get(o.id) != (step, standing.ends_at):
+                lost.append(f"{o.id} is allowed until {standing.ends_at}, and waits as {waiting.get(o.id)}")
+        return lost
+
+    def must_go(self) -> list[str]:
+        """What the next sweep sends: approved just as it is declared now, not tried since, and nothing in its way."""
+        busy = [AMOUNTS[o.key] for o in self.operations() if o.unresolved or o.step == "dispatch"]
+        variant, now = self.policy.variant, self.ledger.store.now()
+        if variant.refuses or variant.breaker:
+            return []
+        goes = []
+        for o, standing in self.allowed():
+            bound = standing.asked["bound"]
+            fits = (declared_in(bound), bound["policy"]) == (self.declared, self.policy.digest)
+            kind = "after_not_sent" if o.attempts else "first"
+            kinds = standing.asked["required"].get("attempts", ("first", "after_not_sent"))
+            alone = busy.count(AMOUNTS[o.key]) == 1 and not o.held_by
+            if o.step == "dispatch" and fits and kind in kinds and alone and now <= standing.ends_at:
+                goes.append(o.id)
+        return [name for name in goes if name not in self.model.erased]
+
+    def overdue(self) -> list[str]:
+        """What waits although its time is over."""
+        now = self.ledger.store.now()
+        return [f"{o.id} was due at {o.due_at}" for o in self.ledger.store.waiting() if now > o.due_at]
 
     def operations(self) -> list:
         """Every operation there is, oldest first."""

@@ -12,6 +12,7 @@ from counterfoil.domain.answer import Returned
 from counterfoil.domain.event import encode
 from counterfoil.domain.judge import judge
 from counterfoil.domain.payload import RESULT_BYTES_MAX
+from counterfoil.domain.terms import Terms
 from counterfoil.plans.claims import ClaimForm, first_begun_for, first_claim
 from counterfoil.plans.observing import ReturnedForm, sealed
 
@@ -26,10 +27,10 @@ def test_the_form_writes_what_the_plain_record_is(key, first, digest, number):
     assert form.fill(made, draw(number), digest) == encode(first_begun_for(made, draw(number), digest))
 
 
-@given(key=_TEXT)
-def test_a_claim_is_the_same_with_and_without_a_form(key):
+@given(key=_TEXT, rule=_TEXT)
+def test_a_claim_is_the_same_with_and_without_a_form(key, rule):
     """The form is haste alone: the claim it makes is the claim that is made without it."""
-    plain = order(key=key)
+    plain = order(key=key, terms=Terms(policy=1, digest="pl1:a", rule=rule))
     hasty = msgspec.structs.replace(plain, form=ClaimForm(plain))
     assert first_claim(hasty, draw()) == first_claim(plain, draw())
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.property.decisions_model import Variant, is_certain, rows_of
-from tests.property.decisions_world import ACTOR, AMOUNTS, World
+from tests.property.decisions_world import ACTOR, AMOUNTS, Version, World
 
 from counterfoil.domain.audit import audit
 from counterfoil.domain.words import Basis
@@ -19,6 +19,7 @@ EXAMPLES, STEPS = (2_000, 50) if NIGHTLY else (80, 25)
 
 PEOPLE = ("user:ada", "user:ben", "user:kim")
 FATES = ("reply_lost", "request_lost", "not_sent", "rejected", "answered")
+VERSIONS = (Version(), Version(), Version(code="cd1:b"), Version(contract="+"))
 LATE = ("answered", "rejected", "silence")
 CLASSES = (("first",), ("first", "after_not_sent"), ("first", "after_not_sent", "same_key", "after_absence"))
 # Evidence may come by these; by nothing else does an unknown end.
@@ -104,8 +105,12 @@ class Decisions(RuleBasedStateMachine):
                 world.act("call", lambda: world.ledger.call(order), fate=fate)  # noqa: B023 - it is done at once
                 self.came_of("call")
             elif way == "work":
+                goes = {name: world.ledger.get(name).operation.attempts for name in world.must_go()}
                 world.sweep(fate)
                 self.came_of("work")
+                left = {name for name, tried in goes.items() if self.before[name].attempts == tried}
+                assert not left, f"approved, and the worker did not send it: {left}"
+                assert world.overdue() == [], "an end was not recorded by the worker"
             else:
                 self.attempt(key, None if way == "attempt" else Basis(way), fate)
 
@@ -168,6 +173,9 @@ class Decisions(RuleBasedStateMachine):
             against = world.model.against_exposing(verb, operation.id, rows, by, world.policy.variant)
             refused = self.decide(verb, operation.id, by, 0 if n else behind)
             assert refused or not against, f"{verb}: {against}"
+            told_both = world.ledger.get(operation.id).operation.discrepancy.value != "none"
+            may = verb == "override" and not (against or told_both or (behind and not n))
+            assert not may or not refused, refused
         self.try_to_send(operation.key, ways)
 
     @precondition(some)
@@ -216,16 +224,32 @@ class Decisions(RuleBasedStateMachine):
 
     @precondition(some)
     @rule(
-        what=st.sampled_from(("restart", "erase", "retain")),
+        passed=st.sampled_from((0, 3, 10)),
+        back=st.sampled_from((0, 20)),
+        version=st.sampled_from(VERSIONS),
+        which=whose,
+        ways=routes,
+    )
+    def restart(self, passed, back, version, which, ways):
+        """Time goes by and somebody writes to the oldest; then another process, by a clock that was set back."""
+        world, key = self.world, self.one(which).key
+        world.now += passed * 100.0
+        oldest = world.operations()[0]
+        self.decide("assign", oldest.id, "user:ben", owner=f"desk {oldest.seq}")
+        world.reopen(back=back * 100.0, version=version)
+        self.came_of("restart")
+        self.try_to_send(key, ways)
+
+    @precondition(some)
+    @rule(
+        what=st.sampled_from(("erase", "retain")),
         which=whose,
         seconds=st.sampled_from((0.0, 2_000.0)),
         ways=routes,
     )
     def keep(self, what, which, seconds, ways):
         operation, world = self.one(which, what), self.world
-        if what == "restart":
-            world.reopen()
-        elif what == "erase":
+        if what == "erase":
             world.erase(operation.id)
         else:
             world.now += seconds
@@ -239,6 +263,9 @@ class Decisions(RuleBasedStateMachine):
         """After each single act: an outcome comes of evidence, and an unknown ends by nothing else."""
         store = self.world.ledger.store
         stood, self.before = self.before, {o.id: o for o in self.world.operations()}
+        for name, now in self.before.items():
+            if now.unresolved and self.world.model.given_up(name):
+                self.world.model.told(name, rows_of(store, name))
         for name, was in stood.items():
             now = self.before[name]
             columns = [(o.dispatch, o.outcome, o.discrepancy, o.exposure, o.attempts) for o in (was, now)]
@@ -252,6 +279,11 @@ class Decisions(RuleBasedStateMachine):
     @invariant()
     def nothing_went_without_authority(self):
         assert self.world.objections == []
+
+    @precondition(lambda self: self.world is not None)
+    @invariant()
+    def what_may_be_sent_is_in_sight(self):
+        assert self.world.out_of_sight() == []
 
     @precondition(lambda self: self.world is not None)
     @invariant()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 
+import msgspec
 import pytest
 from tests.property.decisions_model import Variant
-from tests.property.decisions_world import ACTOR
+from tests.property.decisions_world import ACTOR, Version
 from tests.property.test_decisions_machine import Decisions
 
+from counterfoil.domain.event import attempts_of
 from counterfoil.domain.words import Basis
 from counterfoil.lab.sabotage import MUTANTS
 from counterfoil.runtime.executor import Executor
@@ -47,6 +49,99 @@ def reused(machine):
 
 def repeated(machine):
     machine.approve(0, ["user:ada"], 0, [LOST])
+
+
+def pushed(machine):
+    """Approved and stayed, overridden and stayed."""
+    machine.approve(0, ["user:ada"], 0, [("call", "not_sent")])
+    machine.expose(3, ["user:ada"], 0, "override", [(OVERRIDE, "not_sent")])
+    machine.what_may_be_sent_is_in_sight()
+
+
+def set_back(machine):
+    """What is older and settled is written to when the approval of the newer is over; the clock is set back."""
+    machine.approve(0, ["user:ada"], 0, [DONE])
+    machine.call("other", [], "answered")
+    machine.approve(0, ["user:ada"], 0, [])
+    machine.restart(3, 20, Version(), 3, [DONE])
+
+
+def declared_anew(machine):
+    """Another version of the code runs after an attempt that stayed; people are asked about it and approve."""
+    machine.approve(0, ["user:ada"], 0, [("call", "not_sent")])
+    machine.restart(0, 0, Version(code="cd1:b"), 0, [DONE])
+    machine.approve(0, ["user:ada"], 0, [("work", "answered")])
+
+
+def brought_back(machine):
+    """Given up with two unknown attempts; a late rejection of the second brings it back, and it is overridden."""
+    machine.approve(0, ["user:ada"], 0, [LOST])
+    machine.expose(0, ["user:ada"], 0, "override", [(OVERRIDE, "request_lost")])
+    machine.end(0, ["user:ben"], 0, "abandon", [])
+    machine.learn(0, "late", "rejected", [])
+    machine.expose(0, ["user:ada"], 0, "override", [(OVERRIDE, "answered")])
+
+
+def step_of_the_last_attempt(patch):
+    """Read what waits off the last attempt alone, in the rule and in the auditor."""
+    from counterfoil.domain import audit, rules
+
+    waits_for, expected = rules.waits_for, audit._Walk._waits_for
+
+    def last(history, operation):
+        attempts, _ = attempts_of(history.events)
+        step = waits_for(history, operation)
+        return step if step[0] != "call" or attempts[-1].approval else ("", 0.0)
+
+    def theirs(walk):
+        step = expected(walk)
+        return step if step != "call" or walk.attempts[-1].approval else ""
+
+    patch.setattr(rules, "waits_for", last)
+    patch.setattr(audit._Walk, "_waits_for", theirs)
+
+
+def time_not_kept(patch):
+    """Go on after a restart from what the newest operation and the unresolved ones say."""
+    patch.setattr("counterfoil.store.rows.KEEP_TIME", "UPDATE clock SET at = at + 0 * ?")
+
+
+def first_claim_is_for_ever(patch):
+    """Hold the worker to the first claim, whatever people have approved since."""
+    from counterfoil.domain import rules
+
+    judge = rules._against_claim
+
+    def against(history, begun, sought, basis):
+        first = rules.first_begun(history.events) if sought.automatic else None
+        changed = first is not None and (first.contract, first.code) != (begun.contract, begun.code)
+        return (rules.CODE_CHANGED,) if changed else judge(history, begun, sought, basis)
+
+    patch.setattr(rules, "_against_claim", against)
+
+
+def abandoned_for_ever(patch):
+    """Leave what news brought back abandoned, in the rule and in the auditor."""
+    from counterfoil.domain import mandate, rules
+
+    advance, news = rules.advance, mandate.Mandate.news
+
+    def left(operation, *given, **named):
+        moved = advance(operation, *given, **named)
+        kept = msgspec.structs.replace(moved.operation, disposition=operation.disposition)
+        return msgspec.structs.replace(moved, operation=kept)
+
+    patch.setattr(rules, "advance", left)
+    patch.setattr(mandate.Mandate, "news", lambda self, *, certain, back: news(self, certain=certain, back=False))
+
+
+OWN = {
+    step_of_the_last_attempt: pushed,
+    time_not_kept: set_back,
+    first_claim_is_for_ever: declared_anew,
+    abandoned_for_ever: brought_back,
+}
+"""Rules that no mutant of the laboratory turns off, each with a way on which the machine sees that."""
 
 
 SEQUENCES = {
@@ -93,3 +188,14 @@ def test_the_machine_sees_a_rule_that_is_off(monkeypatch, mutant):
         walk(SEQUENCES[mutant])
     monkeypatch.undo()
     walk(SEQUENCES[mutant])  # and the rule is on again: no other test may meet the mutant
+
+
+@pytest.mark.parametrize("turn_off", OWN, ids=lambda turn_off: turn_off.__name__)
+def test_the_machine_sees_what_approvals_were_worth_before(monkeypatch, turn_off):
+    """Out of sight, good again, good for nothing, given up for ever: each is found, and each rule is on again."""
+    walk(OWN[turn_off])
+    turn_off(monkeypatch)
+    with pytest.raises(AssertionError):
+        walk(OWN[turn_off])
+    monkeypatch.undo()
+    walk(OWN[turn_off])

@@ -6,7 +6,7 @@ import random
 
 from tests.property.decisions_model import Variant
 from tests.property.decisions_world import ACTOR, AMOUNTS
-from tests.property.test_decisions_machine import CLASSES, FATES, LATE, NIGHTLY, PEOPLE, WAYS, Decisions
+from tests.property.test_decisions_machine import CLASSES, FATES, LATE, NIGHTLY, PEOPLE, VERSIONS, WAYS, Decisions
 
 WALKS, STEPS = (2_000, 60) if NIGHTLY else (60, 45)
 CONTRACTS = ("lab.key", "lab.lookup", "lab.nothing")
@@ -72,13 +72,17 @@ STEPS_OF = {
         "which": c.which(), "how": c.choice(("late", "reconcile", "resolve")), "fate": c.choice(LATE), "ways": c.ways()
     },
     "clock": lambda c: {"hundreds": c.choice((1, 2, 3, 10, -2, -20)), "which": c.which(), "ways": c.ways()},
+    "restart": lambda c: {
+        "passed": c.choice((0, 3, 10)), "back": c.choice((0, 20)), "version": c.choice(VERSIONS), "which": c.which(),
+        "ways": c.ways(),
+    },
     "keep": lambda c: {
-        "what": c.choice(("restart", "erase", "retain")), "which": c.which(), "seconds": c.choice((0.0, 2_000.0)),
+        "what": c.choice(("erase", "retain")), "which": c.which(), "seconds": c.choice((0.0, 2_000.0)),
         "ways": c.ways(),
     },
 }  # fmt: skip
 """By name, the arguments of each step."""
-WEIGHTS = {"call": 3, "approve": 4, "expose": 5, "adopt": 2, "learn": 2, "clock": 2, "end": 2}
+WEIGHTS = {"call": 3, "approve": 4, "expose": 5, "adopt": 2, "learn": 2, "clock": 2, "end": 2, "restart": 2}
 """How often each comes; the others once."""
 
 
@@ -96,6 +100,7 @@ def walk(seed):
             done.append((name, said))
             getattr(machine, name)(**said)
             machine.nothing_went_without_authority()
+            machine.what_may_be_sent_is_in_sight()
             machine.every_record_holds()
     except AssertionError as error:
         error.add_note(f"walk {seed} came to step {len(done)}: {done[-3:]}")

@@ -13,8 +13,11 @@ from counterfoil.domain.decision import Decider
 from counterfoil.domain.policy import Escalation, Otherwise, Override, Policy, Rule, When
 from counterfoil.domain.terms import Breaker, Required
 from counterfoil.runtime import policies
+from counterfoil.runtime.worker import Worker
 
 HOUR = 3600.0
+LONG_AGO = 1000.0
+"""Hours since the policy is in force: time never runs backwards in a file, so everything is written in its order."""
 POLICY = Policy(
     name="shop",
     rules=(
@@ -47,7 +50,7 @@ class Governed:
         self.path = folder / "receipts.db"
         self.ids: dict[str, str] = {}
         self._answer: Exception | None = None
-        with self.open() as ledger:
+        with self.open(hours_ago=LONG_AGO) as ledger:
             who = Decider(by="dana", reason="agreed with finance", how="test", seen=0)
             policies.adopt(ledger.store, POLICY, who, replaces="")
 
@@ -71,6 +74,14 @@ class Governed:
         with self.open(hours_ago=hours_ago) as ledger:
             self._guard(ledger, "refund", 0.0)
             getattr(ledger.decisions, verb)(self.ids[key], *words, by=by, reason="because of it", how="test")
+        return self
+
+    def work(self) -> Governed:
+        """Let a worker take what is due."""
+        with self.open() as ledger:
+            self._answer = None
+            self._guard(ledger, "refund", 0.0)
+            Worker(ledger).sweep()
         return self
 
     def _guard(self, ledger, name, value):

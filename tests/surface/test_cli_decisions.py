@@ -197,6 +197,31 @@ def test_another_end_of_the_id_decides_nothing(desk, verb):
     assert desk.shown(operation)["chain"]["seq"] == 1
 
 
+def test_nobody_is_asked_what_would_be_refused(desk):
+    """At a terminal the reason comes before the question, whatever is decided, and nothing is recorded."""
+    (denied, *_), (done, *_), (lost, *_) = desk.refund("o1", 50), desk.refund("o2", 5), desk.refund("lost1", 5)
+    assert desk("deny", denied).code == 0
+    by_actions = ("--actions", "shop:ledger")
+    before = [desk.shown(operation)["chain"]["seq"] for operation in (denied, done, lost)]
+    for operation, why, verb, *words in (
+        (denied, "permission is denied", "approve"),
+        (denied, "permission is denied", "deny"),
+        (denied, "permission is denied", "revoke"),
+        (done, "the effect took place", "override", *by_actions),
+        (done, "nothing holds it", "release", *by_actions),
+        (done, "nothing of it is unresolved", "abandon"),
+        (done, "nothing of it is unresolved", "wait", "--for", "2h"),
+        (done, "nothing of it is unresolved", "investigate", "--channel", "the console"),
+        (done, "nothing of it is unresolved", "escalate", "--to", "finance"),
+        (done, "desk owns it already", "assign", "desk"),
+        (lost, "it is unresolved", "erase"),
+        (denied, "nothing of it was attempted", "resolve", "--outcome", "rejected", "--evidence", "a=1", *by_actions),
+    ):
+        code, shown = desk.commands.in_terminal(verb, operation, *words, typed="no\n", until="to confirm")
+        assert (code, why in " ".join(shown.split()), "to confirm" in shown) == (2, True, False), (verb, shown)
+    assert [desk.shown(operation)["chain"]["seq"] for operation in (denied, done, lost)] == before
+
+
 def test_what_was_seen_may_be_named(desk):
     """A script that names another binding than the one that is asked approves nothing."""
     operation, *_ = desk.refund("o1", 50)

@@ -51,11 +51,22 @@ def test_an_approved_operation_names_who_allowed_it(tmp_path, commands):
     assert rules_of(asked)["rule"].startswith("large-refunds of policy pl1:")
     assert (first["what"], first["by"]) == ("approve, 1 of 2", "mara, test")
     assert (rules_of(second)["reason"], rules_of(second)["seen"]) == ("because of it", "up to event 2")
-    assert rules_of(begun)["approval"].startswith("event 3, by mara, dana; policy pl1:")
+    assert rules_of(begun)["approval"].startswith("event 3, by mara, dana; rule large-refunds of policy pl1:")
     assert rules_of(begun)["basis"] == "the first attempt of its key"
     assert rules_of(observed)["rule"] == "function.returned"
     assert [event["columns"]["permission"] for event in events] == ["pending"] * 2 + ["authorized"] * 3
     assert events[-1]["columns"]["outcome"] == "succeeded"
+
+
+def test_an_attempt_names_who_made_it(tmp_path, commands):
+    """The caller for a call, whoever asked for one by name, and the worker for what nobody waited for."""
+    book = Governed(tmp_path).write("called").write("asked", value=5000.0)
+    book.decide("asked", "approve", by="mara").decide("asked", "approve", by="dana").work()
+    called, worked = (commands("explain", book.ids[key], "--json").json["events"] for key in ("called", "asked"))
+    assert called[0]["by"] == "agent:test"
+    begun = next(event for event in worked if event["kind"] == "begun")
+    assert begun["by"].startswith("worker w_")
+    assert worked[-1]["columns"]["outcome"] == "succeeded"
 
 
 def test_a_further_attempt_names_its_basis(commands, book):

@@ -106,6 +106,29 @@ def test_a_removed_receipt_reads_as_what_it_came_to(book, commands, key):
     assert [a["started_at"] for a in made["attempts"]] == [a["started_at"] for a in before["attempts"]]
 
 
+@pytest.mark.parametrize("what", AT_ONCE)
+def test_what_is_gone_is_not_offered_to_be_called_again(book, commands, what):
+    """Wherever it is read: no step, nothing that is next, and why; before, all of it."""
+    key = book.ids["not_sent"]
+
+    def told():
+        line = next(one for one in commands("list", "--json").lines if one["id"] == key)
+        made = commands("export", key, "--json").json
+        return line["permitted"], made["permitted"], line["next"], line["why"]
+
+    assert told() == (["call_again", "get_outcome"],) * 2 + ("the same call may send it", "nothing left")
+    keeps(book, what)
+    commands("retain")
+    listed, exported, after, why = told()
+    assert (listed, exported, after) == (["get_outcome"], ["get_outcome"], "")
+    said = {"receipts": "its record was removed by retention on ", "bodies": "its payload was erased"}[what]
+    assert why.startswith(said)
+    page = commands("show", key).out
+    assert "call again" not in page
+    assert "send again, on any basis" in page
+    assert said in page
+
+
 def test_a_refused_repetition_is_shown(book, commands):
     """How often the receipt answered instead of a send stands on the page and in the document."""
     with open_ledger(book.path) as ledger:

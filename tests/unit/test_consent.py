@@ -13,20 +13,24 @@ from tests.crash.asking import (
     asked,
     claim,
     faults,
+    terms,
     wanted,
     who,
     yes,
 )
 from tests.crash.keeping import settled
-from tests.crash.stepping import NOON, action, claimed, declined, observed, ruled
+from tests.crash.stepping import NOON, action, claimed, declined, erased, observed, ruled
 
 from counterfoil.domain.approval import EXPIRED, UNANSWERED, binding
+from counterfoil.domain.command import Amendment
 from counterfoil.domain.consent import approve, deny, expire, expiry, revoke
-from counterfoil.domain.decision import HOUSE, authority, changed_since
-from counterfoil.domain.event import Decided
+from counterfoil.domain.decision import GIVEN_UP, HOUSE, authority, changed_since
+from counterfoil.domain.event import Decided, attempts_of, encode
+from counterfoil.domain.override import abandon, override
+from counterfoil.domain.payload import ERASED
 from counterfoil.domain.permission import ask
 from counterfoil.domain.terms import Required
-from counterfoil.domain.words import Disposition, Finding, Permission, Source
+from counterfoil.domain.words import Basis, Disposition, Finding, Permission, Source
 
 END = NOON + ASKED_SECONDS
 TWO = Required(people=2, seconds=ASKED_SECONDS)
@@ -42,6 +46,16 @@ def unresolved():
     """An approved attempt of which nobody knows what became."""
     history = approved()
     return observed(ruled(history, claim(history), NOON + 2), Finding.UNKNOWN, of=action(), at=NOON + 3)
+
+
+def decided(history, rule, at=NOON + 30):
+    """The history with a decision that a rule would take elsewhere, as if it had been taken here."""
+    elsewhere = rule(asked_anew(unresolved(), NOON + 4), at)
+    said = msgspec.json.decode(elsewhere.events[0].record, type=Decided)
+    record = encode(msgspec.structs.replace(said, seen_seq=history.operation.seq))
+    event = msgspec.structs.replace(elsewhere.events[0], record=record)
+    after = msgspec.structs.replace(history.operation, permission=Permission.AUTHORIZED)
+    return ruled(history, lambda *_: Amendment(operation=after, events=(event,)), at)
 
 
 def asked_anew(history, at):
@@ -120,6 +134,13 @@ def test_where_nobody_is_asked_there_is_nothing_to_answer():
         "nobody is asked about it: its policy needs no approval",
     )
     assert declined(history, deny(who(history))) == ("permission is authorized, and nobody is asked",)
+
+
+def test_nobody_approves_what_nobody_can_see():
+    """Where the payload is gone, however that came about, there is nothing to say yes to; no may be said to it."""
+    history = erased(asked())
+    assert declined(history, yes(history)) == (ERASED,)
+    assert ruled(history, deny(who(history))).operation.permission is Permission.DENIED
 
 
 def test_what_is_answered_is_not_answered_again():
@@ -282,13 +303,105 @@ def test_what_was_approved_anew_is_dispatched_once_it_is_proven_to_have_stayed()
     assert faults(after) == []
 
 
+def rejected_and_asked_anew():
+    """A further attempt is asked for after a rejection."""
+    return asked_anew(told(unresolved(), Finding.REJECTED, NOON + 4), NOON + 5)
+
+
 def test_a_yes_after_a_rejection_is_for_whoever_asks():
-    """What was settled is not dispatched by the worker: the further attempt is named by whoever wants it."""
-    before = asked_anew(told(unresolved(), Finding.REJECTED, NOON + 4), NOON + 5)
+    """What was settled is not dispatched by the worker: it waits, in sight, for whoever wants the further attempt."""
+    before = rejected_and_asked_anew()
     assert before.operation.step == "approve"
     after = ruled(before, yes(before), NOON + 6)
-    assert (after.operation.permission, after.operation.step) == (Permission.AUTHORIZED, "")
+    assert (after.operation.permission, after.operation.step) == (Permission.AUTHORIZED, "call")
+    assert after.operation.due_at == NOON + 6 + ASKED_SECONDS
     assert faults(after) == []
+    assert "projection" in faults(out_of_sight(after))[0]
+
+
+def test_what_was_approved_after_a_rejection_may_be_taken_back():
+    """The approval stands and may be used, so it may be revoked; an attempt that is over leaves nothing to revoke."""
+    asking = rejected_and_asked_anew()
+    for before in (asking, ruled(asking, yes(asking), NOON + 6)):
+        after = ruled(before, revoke(who(before)), NOON + 7)
+        assert (after.operation.permission, after.operation.step) == (Permission.REVOKED, "")
+        assert faults(after) == []
+    over = told(unresolved(), Finding.REJECTED, NOON + 4)
+    assert declined(over, revoke(who(over))) == ("its outcome is settled",)
+
+
+def out_of_sight(history):
+    """The same operation, as if it waited for nobody."""
+    return msgspec.structs.replace(history, operation=msgspec.structs.replace(history.operation, step="", due_at=0.0))
+
+
+def pushed(history, at=NOON + 5):
+    """The history after an override and the attempt on it, of which nothing left."""
+    history = ruled(history, override(who(history), terms(), action().contract), at)
+    history = ruled(history, claim(history, basis=Basis.OPERATOR_OVERRIDE), at + 1)
+    return observed(history, Finding.NOT_SENT, at=at + 2, source=Source.TRANSPORT, reason=str(at))
+
+
+def approved_after_it_stayed():
+    """Nobody had been asked about the first attempt, which stayed; the next was approved, and is not made yet."""
+    bare = observed(claimed(), Finding.NOT_SENT, at=NOON + 1)
+    asking = ruled(bare, claim(bare), NOON + 2)
+    return ruled(asking, yes(asking), NOON + 3)
+
+
+@pytest.mark.parametrize(
+    ("before", "ends_at"),
+    [(stayed(), NOON + 1 + ASKED_SECONDS), (approved_after_it_stayed(), NOON + 3 + ASKED_SECONDS)],
+    ids=["tried under it", "not tried under it"],
+)
+def test_what_may_still_be_sent_stays_in_sight_after_an_override(before, ends_at):
+    """The attempt on an override stayed too: the approval stands, unused, for whoever asks, until its own end."""
+    after = pushed(before)
+    assert (after.operation.step, after.operation.due_at) == ("call", ends_at)
+    assert faults(after) == []
+    assert faults(out_of_sight(after)) == ["projection: it is resolved and still owes a step, or waits and owes none"]
+    sent = ruled(after, claim(after), NOON + 20)
+    assert attempts_of(sent.events)[0][-1].approval == authority(before).approval
+    assert faults(sent) == []
+
+
+def test_after_an_expired_approval_an_override_leaves_nothing_in_sight():
+    """What has ended may not be sent under it any more."""
+    after = pushed(ruled(stayed(), expire(), NOON + 200), NOON + 201)
+    assert (after.operation.step, after.operation.due_at) == ("", 0.0)
+    assert faults(after) == []
+
+
+def given_up(history, at=NOON + 9):
+    """The history after somebody stopped working on it."""
+    return ruled(history, abandon(who(history)), at)
+
+
+def test_what_was_given_up_and_then_stayed_waits_for_nobody():
+    """An abandoned operation is not sent whatever was allowed: no step is owed, and no late yes makes one."""
+    asking = asked_anew(unresolved(), NOON + 4)
+    for before in (given_up(asking), given_up(ruled(asking, yes(asking), NOON + 5))):
+        after = told(before, Finding.NOT_SENT)
+        assert (after.operation.disposition, after.operation.step) == (Disposition.ABANDONED, "")
+        assert faults(after) == []
+        assert "the operation was abandoned" in declined(after, claim(after))
+        assert GIVEN_UP in declined(after, yes(after))
+    forged = decided(told(given_up(asking), Finding.NOT_SENT), yes(asking))
+    assert "authority: it answers yes to what was abandoned" in faults(forged)
+
+
+def test_what_came_back_and_then_stayed_is_not_sent_by_the_worker():
+    """It was allowed, then given up, and news brought it back: it goes again only for whoever asks."""
+    before = ruled(unresolved(), override(who(unresolved()), terms(), action().contract), NOON + 4)
+    before = ruled(before, claim(before, basis=Basis.OPERATOR_OVERRIDE), NOON + 5)
+    asking = asked_anew(observed(before, Finding.UNKNOWN, at=NOON + 6), NOON + 7)
+    allowed = ruled(asking, yes(asking), NOON + 8)
+    for history, step in ((allowed, "dispatch"), (given_up(allowed), "call")):
+        back = told(history, Finding.NOT_SENT)
+        assert (back.operation.unresolved, back.operation.disposition) == (1, Disposition.OPEN)
+        after = observed(back, Finding.NOT_SENT, at=NOON + 21, source=Source.TRANSPORT)
+        assert (after.operation.step, after.operation.due_at) == (step, NOON + 8 + ASKED_SECONDS)
+        assert faults(after) == []
 
 
 @pytest.mark.parametrize("end", [lambda h: revoke(who(h)), lambda h: expire()], ids=["revoked", "expired"])

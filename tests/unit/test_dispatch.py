@@ -275,14 +275,13 @@ def test_of_an_erased_payload_no_difference_is_told():
 
 
 def test_an_erased_payload_is_never_sent():
-    """An attempt whose payload was erased is not_sent: claimed, written down, and nothing goes out."""
+    """Of what was erased no attempt is claimed, whatever the caller brings again: its digest is all that is left."""
     history = erased(observed(claimed(), Finding.NOT_SENT))
     plan, amend = called_again(history)
-    settle = plan.send(Amended(history=ruled(history, amend.rule, NOON + 60)))
-    assert (evidence_in(settle).finding, evidence_in(settle).reason) == (Finding.NOT_SENT, "payload_erased")
-    ended = settled(plan, settle)
-    assert (ended.standing, ended.operation.dispatch) == (Standing.EXISTING, Dispatch.NOT_STARTED)
-    assert ended.because == ("its payload was erased",)
+    reply = amend.rule(history, NOON + 60)
+    assert reply == Declined(because=("its payload was erased",))
+    ended = ends(plan, msgspec.structs.replace(reply, history=history))
+    assert (ended.standing, ended.because) == (Standing.EXISTING, ("its payload was erased",))
 
 
 @pytest.mark.parametrize(

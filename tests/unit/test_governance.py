@@ -105,6 +105,21 @@ def test_an_undeclared_value_is_refused_each_time(store):
         governed.terms(REFUND, 1.0, value_declared=True)
 
 
+def test_what_a_policy_before_refused_is_judged_by_the_one_in_force(store):
+    """No claim comes of an undeclared value, so that the refusal itself looks for another policy; none is one."""
+    adopt(store, SHOP)
+    governed = Governance(store)
+    with pytest.raises(NotDeclared, match="'shop'"):
+        governed.terms(REFUND, 1.0, value_declared=False)
+    adopt(store, FREE)
+    assert governed.terms(REFUND, 1.0, value_declared=False).policy == 2
+    adopt(store, SHOP)
+    governed.refresh()
+    adopt(store, msgspec.structs.replace(SHOP, name="shut"))
+    with pytest.raises(NotDeclared, match="'shut'"):
+        governed.terms(REFUND, 1.0, value_declared=False)
+
+
 def test_an_action_of_the_same_name_is_asked_anew(store):
     """What was kept belongs to the action it was asked for: another account is another question."""
     adopt(store, msgspec.structs.replace(SHOP, rules=(Rule(name="r", when=When(accounts=("acct",)), approval=None),)))

@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil.domain.lifecycle import lifecycle, outcome_now, permission_now, permitted
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.words import Dispatch, Lifecycle, Outcome, Permission
+from counterfoil.domain.words import Dispatch, Disposition, Lifecycle, Outcome, Permission
 
 DEADLINE = 110.0
 
@@ -92,6 +92,7 @@ NOT_SENT = {"unresolved": 0, "dispatch": Dispatch.NOT_STARTED}
         ({**NOT_SENT, "permission": Permission.EXPIRED}, Outcome.UNOBSERVED, ("call_again", "get_outcome")),
         ({**NOT_SENT, "permission": Permission.DENIED}, Outcome.UNOBSERVED, ("get_outcome", "ask_operator")),
         ({**NOT_SENT, "permission": Permission.REVOKED}, Outcome.UNOBSERVED, ("get_outcome", "ask_operator")),
+        ({**NOT_SENT, "disposition": Disposition.ABANDONED}, Outcome.UNOBSERVED, ("get_outcome", "ask_operator")),
         ({"unresolved": 0}, Outcome.SUCCEEDED, ("use_result", "get_outcome")),
         ({"unresolved": 0}, Outcome.ACCEPTED, ("use_result", "get_outcome")),
         ({"unresolved": 0}, Outcome.REJECTED, ("get_outcome", "ask_operator")),
@@ -109,7 +110,8 @@ def test_what_an_agent_may_do(columns, outcome, steps):
         ("approve", 0.0, Permission.PENDING),
         ("approve", 0.1, Permission.EXPIRED),
         ("dispatch", 0.1, Permission.EXPIRED),
-        ("call", 0.1, Permission.PENDING),
+        ("call", 0.1, Permission.EXPIRED),
+        ("review", 0.1, Permission.PENDING),
     ],
 )
 def test_a_permission_reads_as_expired_once_its_time_is_over(step, later, reads):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tests.crash.stepping import action, claimed, draw, ends, observed, ruled
+from tests.crash.asking import claim
+from tests.crash.stepping import NOON, action, claimed, draw, ends, observed, order, ruled
 
 from counterfoil.domain import canonical
 from counterfoil.domain.answer import Replied
-from counterfoil.domain.command import Amended, Declined
+from counterfoil.domain.command import Amended, Declined, Settle
+from counterfoil.domain.event import attempts_of
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.payload import RESULT_BYTES_MAX, content, salted_digest
+from counterfoil.domain.permission import Sought
 from counterfoil.domain.words import Finding, Outcome, Source
 from counterfoil.plans import observing
 from counterfoil.plans.late import late
@@ -19,7 +22,8 @@ SALT = b"s" * 16
 
 
 def evidence(**said):
-    return Evidence(source=Source.ANSWER, finding=Finding.SUCCEEDED, attempt=1, effect="pay", **said)
+    sure = {"source": Source.ANSWER, "finding": Finding.SUCCEEDED, "attempt": 1, "effect": "pay"}
+    return Evidence(**(sure | said))
 
 
 def test_what_may_be_erased_stands_outside_the_record():
@@ -100,3 +104,34 @@ def test_a_late_answer_is_evidence_like_any_other():
     after = ruled(observed(claimed(), Finding.UNKNOWN, quiesced=False), amend.rule)
     assert (after.operation.outcome, after.operation.settled_by) == (Outcome.SUCCEEDED, "succeeded:late_answer")
     assert ends(plan, Amended(history=after)) == after.operation
+
+
+def tried(finding, *, asked=True):
+    """The plan that records what came of a further attempt, and the history it is made on."""
+    history = observed(claimed(), Finding.NOT_SENT)
+    history = ruled(history, claim(history, order(), under=Sought()), NOON + 2)
+    attempts, discrepancy = attempts_of(history.events)
+    holder = observing.Claimed(
+        operation=history.operation, attempts=attempts, discrepancy=discrepancy, head=history.head, asked=asked
+    )
+    said = observing.sealed(evidence(finding=finding, attempt=2), SALT)
+    return observing.record(holder, said, action().contract, jitter=0.0), history
+
+
+def test_what_people_were_asked_about_and_stayed_is_recorded_on_its_history():
+    """Until when it may still be sent, its events say; an answer, or a call that needs nobody, reads none of them."""
+    plan, history = tried(Finding.NOT_SENT)
+    after = ruled(history, next(plan).rule, NOON + 3)
+    assert ends(plan, Amended(history=after)) == after.operation
+    for finding, asked in ((Finding.SUCCEEDED, True), (Finding.NOT_SENT, False)):
+        assert isinstance(next(tried(finding, asked=asked)[0]), Settle)
+
+
+def test_interrupted_while_it_is_recorded_on_its_history():
+    """Written or not when Ctrl+C came: the same record twice is one piece of evidence, and none is lost."""
+    plan, history = tried(Finding.NOT_SENT)
+    first = next(plan)
+    again = plan.throw(KeyboardInterrupt())
+    after = ruled(history, first.rule, NOON + 3)
+    with pytest.raises(KeyboardInterrupt):
+        plan.send(msgspec.structs.replace(again.rule(after, NOON + 4), history=after))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 from tests.crash.asking import LEA, MARA, NOOR, approved, asked, claim, faults, terms, wanted, who
-from tests.crash.keeping import settled
+from tests.crash.keeping import body_erased, removed, settled
 from tests.crash.stepping import NOON, action, claimed, declined, held, observed, order, ruled
 
 from counterfoil import contracts
 from counterfoil.domain import override as overriding
 from counterfoil.domain import rules
-from counterfoil.domain.care import assign
+from counterfoil.domain.care import assign, investigate, wait_until
 from counterfoil.domain.consent import deny, expire, revoke
 from counterfoil.domain.contract import Terminal
 from counterfoil.domain.event import Decided, attempts_of
@@ -189,6 +189,21 @@ def test_an_abandoned_operation_is_not_overridden():
     assert declined(history, over(history)) == ("the operation was abandoned",)
 
 
+@pytest.mark.parametrize(
+    ("gone", "why"),
+    [(body_erased, "its payload was erased"), (removed, "its record was removed by retention on ")],
+    ids=["erased", "removed"],
+)
+def test_what_is_gone_is_not_overridden(gone, why):
+    """Nothing is left that could be sent: nobody decides that it may go, and an earlier decision claims nothing."""
+    before = settled(Finding.REJECTED)
+    history = gone(before)
+    (because,) = declined(history, over(history))
+    assert because.startswith(why)
+    history = gone(overridden(before))
+    assert declined(history, further(history))[0].startswith(why)
+
+
 def lapsed():
     """An unknown attempt whose approval ran out."""
     history = approved()
@@ -308,17 +323,61 @@ def test_abandoning_changes_no_outcome_and_lifts_no_hold():
 
 
 def test_late_evidence_brings_it_back_to_people():
-    """News that settles nothing is for a person, never for the worker; silence leaves it at rest."""
+    """News that settles nothing makes it unresolved like any other, with people first; silence leaves it at rest."""
     after = ruled(unknown(), abandon(who(unknown())))
     silent = observed(after, Finding.UNKNOWN, source=Source.LOOK, at=NOON + 3)
-    assert silent.operation.step == "rest"
+    assert (silent.operation.step, silent.operation.disposition) == ("rest", Disposition.ABANDONED)
+    assert faults(silent) == []
     odd = observed(after, Finding.SUCCEEDED, effect="pay", contradicts=True, rule="answers[0]", at=NOON + 3)
     assert (odd.operation.step, odd.operation.discrepancy) == ("review", Discrepancy.OPEN)
-    assert odd.operation.disposition is Disposition.ABANDONED
+    assert odd.operation.disposition is Disposition.OPEN
     assert faults(odd) == []
     done = observed(after, Finding.SUCCEEDED, effect="pay", rule="answers[0]", at=NOON + 3)
     assert (done.operation.outcome, done.operation.unresolved, done.operation.step) == (Outcome.SUCCEEDED, 0, "")
+    assert done.operation.disposition is Disposition.ABANDONED  # it is over; what was decided stays decided
     assert faults(done) == []
+
+
+def two_unknown():
+    """Two attempts, the second on an override, of which nobody knows what became."""
+    history = overridden(unknown())
+    return observed(ruled(history, further(history), NOON + 6), Finding.UNKNOWN, at=NOON + 7)
+
+
+def brought_back():
+    """Given up while two attempts were unknown; a late answer rejects the first."""
+    history = ruled(two_unknown(), abandon(who(two_unknown())), NOON + 8)
+    return observed(history, Finding.REJECTED, attempt=1, rule="answers[0]", at=NOON + 9)
+
+
+def test_what_came_back_may_be_overridden_and_sent():
+    """Unresolved like any other: every decision about it may be taken again, on what is known now."""
+    back = brought_back()
+    assert (back.operation.unresolved, back.operation.disposition, back.operation.step) == (
+        1, Disposition.OPEN, "review",
+    )  # fmt: skip
+    assert faults(back) == []
+    sent = ruled(overridden(back, at=NOON + 10), further(overridden(back, at=NOON + 10)), NOON + 11)
+    assert (sent.operation.attempts, faults(sent)) == (3, [])
+    for rule in (wait_until(who(back), NOON + 60), assigning(back), investigate(
+        who(back), channel="their support", whom=MARA, looks=1, contract=KEY
+    ), rules.pay_look(KEY, 0, asked=True, by=MARA)):  # fmt: skip
+        assert faults(ruled(back, rule, NOON + 12)) == []
+
+
+def test_silence_leaves_with_people_what_came_back():
+    """Nobody has decided that it goes on by itself: a sender that died adds nothing to what brought it back."""
+    silent = observed(brought_back(), Finding.UNKNOWN, source=Source.TRANSPORT, at=NOON + 12, reason="worker_died")
+    assert (silent.operation.step, silent.operation.disposition) == ("review", Disposition.OPEN)
+    assert faults(silent) == []
+
+
+def test_an_override_from_before_does_not_come_back_with_it():
+    """Whoever decided on more exposure, before it was given up, had not seen the news."""
+    history = overridden(two_unknown())
+    history = ruled(history, abandon(who(history)), NOON + 8)
+    back = observed(history, Finding.REJECTED, attempt=1, rule="answers[0]", at=NOON + 9)
+    assert declined(back, further(back), NOON + 10) == (NOT_DECIDED,)
 
 
 def test_accepted_while_abandoned_is_for_a_person_though_a_look_is_due():

@@ -27,7 +27,7 @@ from counterfoil.domain.consent import deny, expire, revoke
 from counterfoil.domain.decision import authority
 from counterfoil.domain.event import EventKind, History, attempts_of, begun_of
 from counterfoil.domain.permission import Permitted, Sought, is_final, needs_people, permit
-from counterfoil.domain.retry import RetryDecision
+from counterfoil.domain.retry import NO_ATTEMPT, RetryDecision
 from counterfoil.domain.rules import CODE_CHANGED, CONTRACT_CHANGED
 from counterfoil.domain.terms import NO_POLICY, Required
 from counterfoil.domain.words import AttemptClass, Basis, Disposition, Finding, Permission
@@ -96,7 +96,7 @@ def test_an_approval_lets_one_attempt_go_and_is_named():
     assert permit(history, sought(history), FIRST, NOON + 2) == Permitted(approval=2)
     after = sent(history)
     begun = begun_of(after.events[-1])
-    assert (begun.attempt.approval, begun.policy) == (2, "pl1:a")
+    assert (begun.attempt.approval, begun.policy, begun.rule) == (2, "pl1:a", "large")
     assert faults(after) == []
 
 
@@ -241,6 +241,14 @@ def test_the_first_class_is_allowed_by_name():
     )
 
 
+@pytest.mark.parametrize("basis", list(Basis))
+@pytest.mark.parametrize(("history", "under"), [(approved(), None), (held(), Sought())], ids=["approved", "allowed"])
+def test_a_first_attempt_is_no_further_one(history, under, basis):
+    """What was never attempted has nothing to repeat: a basis named for that borrows no other permission."""
+    found = claim(history, basis=basis, under=under)(history, NOON + 2)
+    assert getattr(found, "because", ()) == (() if basis is Basis.NOT_SENT else (NO_ATTEMPT,))
+
+
 # -- what is final ---------------------------------------------------------------------------------------------------
 
 ASKS = sought(asked())
@@ -304,6 +312,22 @@ def test_a_change_that_nobody_looked_at_stops_automatic_attempts(made, why):
     bare = msgspec.structs.replace(made, terms=NO_POLICY)
     assert declined(history, claim(history, bare, automatic=True, under=Sought(automatic=True))) == (why,)
     assert ruled(history, claim(history, bare, under=Sought()), NOON + 3).operation.attempts == 2
+
+
+@pytest.mark.parametrize("changes", [{"contract_digest": "ct1:new"}, {"code": "cd1:new"}], ids=["contract", "code"])
+def test_a_change_that_people_have_approved_does_not_stop_the_worker(changes):
+    """Asked anew because of it, and approved: the worker sends it once, under just what was approved."""
+    made, before = wanted(action(**changes)), sent(approved())
+    before = observed(before, Finding.NOT_SENT, at=NOON + 3)
+    for automatic in (False, True):
+        anew = ruled(before, claim(before, made, automatic=automatic), NOON + 4)
+        assert because(anew) == [f"{next(iter(changes)).removesuffix('_digest')} changed"]
+        ready = ruled(anew, yes(anew), NOON + 5)
+        assert ready.operation.step == "dispatch"
+        after = sent(ready, NOON + 6, made=made, automatic=True)
+        assert (after.operation.attempts, faults(after)) == (2, [])
+        back = ruled(ready, claim(ready, wanted(), automatic=True), NOON + 6)
+        assert back.operation.permission is Permission.PENDING  # what is declared now is not what was approved
 
 
 def test_a_change_before_anything_was_sent_is_for_the_approval():

@@ -245,7 +245,8 @@ def test_what_was_approved_is_sent_by_the_worker():
     """Its proposer has left: the worker claims it once, under the approval, with the frozen payload."""
     history = approved()
     plan = work(history, wanted(), draw(2), by="w")
-    assert isinstance(next(plan), Form)
+    assert isinstance(next(plan), Now)
+    assert isinstance(plan.send(NOON + 2), Form)
     amend = plan.send(WIRE)
     after = ruled(history, amend.rule, NOON + 2)
     send = plan.send(Amended(history=after))
@@ -259,6 +260,7 @@ def test_what_was_taken_back_meanwhile_is_not_sent():
     history = approved()
     plan = work(history, wanted(), draw(2), by="w")
     next(plan)
+    plan.send(NOON + 2)
     amend = plan.send(WIRE)
     revoked = ruled(history, revoke(who(history)), NOON + 2)
     refused = amend.rule(revoked, NOON + 3)
@@ -276,6 +278,28 @@ def test_the_worker_records_that_nobody_answered():
     assert (ended.operation.permission, ended.standing) == (Permission.EXPIRED, Standing.EXISTING)
 
 
+def test_the_end_of_an_approval_comes_before_anything_else():
+    """Nobody sent it in time, because a check refused or an equal held it: its end is on record all the same."""
+    history = approved()
+    plan = work(history, wanted(action(checked=True)), draw(2), by="w")
+    assert isinstance(next(plan), Now)
+    after = ruled(history, plan.send(NOON + 102).rule, NOON + 102)
+    ended = ends(plan, Amended(history=after))
+    assert (ended.operation.permission, ended.operation.step) == (Permission.EXPIRED, "")
+
+
+def test_the_worker_records_that_nobody_called_again():
+    """Approved and stayed, and its time is over: it waits for its caller no longer."""
+    stayed = observed(ruled(approved(), claim(approved()), NOON + 2), Finding.NOT_SENT, at=NOON + 3)
+    assert stayed.operation.step == "call"
+    plan = work(stayed, wanted(), draw(3), by="w")
+    amend = next(plan)
+    assert declined(stayed, amend.rule, NOON + 101) == ("its permission has not ended",)
+    after = ruled(stayed, amend.rule, NOON + 102)
+    assert ends(plan, Amended(history=after)).operation.permission is Permission.EXPIRED
+    assert faults(after) == []
+
+
 def test_an_answer_that_came_first_is_left_alone():
     """Answered between the worker's reading and its record: nothing has ended."""
     plan = work(asked(), wanted(), draw(2), by="w")
@@ -291,7 +315,8 @@ def test_what_moved_is_approved_for_the_place_it_goes_to():
     for asks, at in ((True, NOON + 2), (False, NOON + 4)):
         made = msgspec.structs.replace(order_of(history, moved.action), terms=moved.terms)
         plan = work(history, made, draw(2), by="w")
-        assert next(plan).order.destination == "https://moved.example"
+        next(plan)
+        assert plan.send(at).order.destination == "https://moved.example"
         amend = plan.send("wi1:moved")
         after = ruled(history, amend.rule, at)
         if asks:

@@ -33,6 +33,7 @@ from counterfoil.domain.violation import Law
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Finding, Permission, Source, Standing
 from counterfoil.plans import dispatch
 from counterfoil.plans.claims import begun_for
+from counterfoil.runtime.receipt import Receipt
 
 REMOVE, ERASE = retention.remove(DUE), retention.erase(by="user:mara", reason="asked to", how="badge")
 ANSWERED = settled(result={"id": "re_1"})
@@ -304,6 +305,14 @@ def test_the_same_call_meets_what_was_removed():
     ended = ends(dispatch.again(order(payload=b'{"amount":10,"trace":1}'), DRAW, history))
     assert (ended.standing, ended.removed) == (Standing.EXISTING, True)
     assert ended.because == removal_said(history.events)
+
+
+@pytest.mark.parametrize("gone", [body_erased, removed])
+def test_what_is_gone_is_not_to_be_called_again(gone):
+    """A model is offered no step that would be refused."""
+    history = settled(Finding.NOT_SENT, rule="", effect="", source=Source.TRANSPORT)
+    told = [Receipt(dispatch.stands(h), None, now=LATER, alive=False).permitted for h in (history, gone(history))]
+    assert told == [("call_again", "get_outcome"), ("get_outcome",)]
 
 
 def test_a_withdrawal_never_meets_a_removed_record():

@@ -67,6 +67,69 @@ def test_a_word_that_mixes_scripts_names_the_strangers(word, at):
     assert [found.at for found in oddities(f"x {word}")] == [place + 2 for place in at]
 
 
+PAYPAL = "\u0440\u0430\u0443\u0440\u0430\u04cf"
+"""Not one letter of it is Latin."""
+CHOP = "\u0441\u043e\u0440"
+"""Russian for litter, and could be read as "cop"."""
+
+
+@pytest.mark.parametrize(
+    ("before", "word", "after"),
+    [
+        ("", PAYPAL, ""),
+        ("pay ", PAYPAL, " now"),
+        ('{"to":"', PAYPAL, '"}'),
+        ("", PAYPAL, " ltd, 12"),
+        (f"{PAYPAL}-", PAYPAL, " ltd"),
+        ("to ", "\u0421\u043e\u0441\u043e2", ""),
+        ("Plan ", "\u0410", ""),
+        ("Plan ", "\u0391", ""),
+        ("to ", "\u03bf\u03c1\u03bf", ""),
+        ("to ", "\u0441\u0451", " inc"),
+        ("to ", "\u0441\u0435\u0308", " inc"),
+    ],
+)
+def test_a_word_that_passes_for_a_latin_one_is_found(before, word, after):
+    """Where nothing but Latin stands beside it, each of its letters is another than it looks like."""
+    letters = [len(before) + at for at, char in enumerate(word) if unicodedata.category(char)[0] == "L"]
+    found = [odd for odd in oddities(before + word + after) if odd.at >= len(before)]
+    assert [odd.at for odd in found] == letters
+    assert {odd.kind for odd in found} == {Kind.LOOK_ALIKE}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"\u0412 \u0434\u043e\u043c\u0435 {CHOP}",
+        f"{CHOP} \u0438 \u043c\u0443\u0441\u043e\u0440",
+        f"iPhone, {CHOP} \u0438 \u043c\u0443\u0441\u043e\u0440",
+        f"\u0434\u043e\u043c 12, {CHOP} {CHOP}",
+        "iPhone, \u0430 \u0434\u043e\u043c",
+        "the angle \u03b1, 5 \u03c1",
+        "\u03bf \u03bb\u03cc\u03b3\u03bf\u03c2",
+        "pay \u0434\u043e\u043c",
+        "\u0585\u057d to",
+    ],
+)
+def test_what_stands_among_its_own_is_meant(text):
+    """Prose of another script is nobody's deception, whatever some of its words look like; nor is a symbol."""
+    assert oddities(text) == ()
+
+
+@given(st.text("\u0430\u0441 a\u0436", max_size=40))
+def test_only_beside_latin_does_a_word_pass(text):
+    """Whatever stands in a row: a word of look-alikes is found as long as the nearest plain word is Latin, or none."""
+    words = text.split()
+    plain = ["" if set(w) <= set("\u0430\u0441") else "z" if "\u0436" in w else "a" for w in words]
+    mixed = any("a" in w and set(w) & set("\u0430\u0441\u0436") for w in words)
+    alone = [
+        "z" not in (next((p for p in plain[:i][::-1] if p), ""), next((p for p in plain[i:] if p), ""))
+        for i, p in enumerate(plain)
+        if not p
+    ]
+    assert mixed or bool(oddities(text)) is any(alone)
+
+
 @pytest.mark.parametrize(
     "text",
     [

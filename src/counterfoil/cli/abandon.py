@@ -17,5 +17,5 @@ def run(asked: argparse.Namespace) -> int:
     return deciding.decide(
         asked,
         "stop working on it; its outcome stays what it is, and so does what it holds",
-        lambda ledger, operation, who: ledger.decisions.abandon(operation, **who),
+        lambda decisions, operation, who: decisions.abandon(operation, **who),
     )

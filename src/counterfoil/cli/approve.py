@@ -28,7 +28,7 @@ def run(asked: argparse.Namespace) -> int:
     return deciding.decide(
         asked,
         "allow exactly this",
-        lambda ledger, operation, who: ledger.decisions.approve(operation, **who, bound=asked.bound),
+        lambda decisions, operation, who: decisions.approve(operation, **who, bound=asked.bound),
         before=lambda ledger, history: _shown(ledger, history, quiet=asked.json and asked.decider is not None),
         done=lambda _, receipt: receipt.permission is Permission.AUTHORIZED,
     )

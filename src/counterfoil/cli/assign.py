@@ -19,5 +19,5 @@ def run(asked: argparse.Namespace) -> int:
     return deciding.decide(
         asked,
         f"make {safe(asked.owner)} its owner",
-        lambda ledger, operation, who: ledger.decisions.assign(operation, asked.owner, **who),
+        lambda decisions, operation, who: decisions.assign(operation, asked.owner, **who),
     )

@@ -12,6 +12,7 @@ from counterfoil.cli import exits, parser
 if TYPE_CHECKING:
     from counterfoil.domain.contract import Contract
     from counterfoil.domain.event import History
+    from counterfoil.runtime.decisions import Decisions
     from counterfoil.runtime.ledger import Ledger
     from counterfoil.runtime.receipt import Receipt
 
@@ -25,8 +26,11 @@ class Who(TypedDict):
     seen: int
 
 
-Act = Callable[["Ledger", str, Who], "Receipt"]
-"""Takes the ledger, the operation's whole id and who decides; returns the receipt as it stands afterwards."""
+Act = Callable[["Decisions", str, Who], "Receipt"]
+"""Takes the ledger's decisions, the operation's whole id and who decides; returns the receipt as it stands then."""
+
+FORESEEN = "to be said"
+"""In the place of a reason, before a person is asked for it."""
 
 
 def add(verb: argparse.ArgumentParser) -> None:
@@ -72,9 +76,13 @@ def decide(
             knows(ledger, history)
         if before is not None:
             before(ledger, history)
-        said = ask(asked, history.operation, what)
-        who = Who(by=said.by, reason=said.reason, how=said.how, seen=history.operation.seq)
-        receipt = act(ledger, history.operation.id, who)
+        stood, decisions = history.operation, ledger.decisions
+
+        def first(by: str) -> None:
+            act(decisions.foreseen, stood.id, Who(by=by, reason=FORESEEN, how="", seen=stood.seq))
+
+        said = ask(asked, stood, what, first=first)
+        receipt = act(decisions, stood.id, Who(by=said.by, reason=said.reason, how=said.how, seen=stood.seq))
         receipts.show(receipt, json=asked.json)
         return exits.DONE if done is None or done(ledger, receipt) else exits.UNSETTLED
 

@@ -6,6 +6,7 @@ import argparse
 import getpass
 import os
 import sys
+from collections.abc import Callable
 
 import msgspec
 
@@ -40,22 +41,27 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """What that name is, e.g. `id`."""
 
 
-def decide(asked: argparse.Namespace, operation: Operation, what: str) -> Decision:
+First = Callable[[str], object]
+"""Told who would decide; raises where it would be refused whatever they answered."""
+
+
+def decide(asked: argparse.Namespace, operation: Operation, what: str, *, first: First | None = None) -> Decision:
     """Take a decision's author and reason from the options, or ask for them.
 
     Args:
         asked: has `decider` and `reason`.
         operation: the one it is about.
         what: the decision as a clause, e.g. `record that it succeeded`.
+        first: what is judged before anybody is asked to confirm; who is named on the command line is not asked.
 
     Raises:
         BadValue: nobody can be asked and nobody is named, or the confirmation was another text.
     """
     said = f"{operation.id}  {operation.action} {clipped(operation.key, _KEY_COLUMNS)}  account {operation.account}"
-    return decide_about(asked, Subject(said=said, name=operation.id, kind="id"), what)
+    return decide_about(asked, Subject(said=said, name=operation.id, kind="id"), what, first=first)
 
 
-def decide_about(asked: argparse.Namespace, subject: Subject, what: str) -> Decision:
+def decide_about(asked: argparse.Namespace, subject: Subject, what: str, *, first: First | None = None) -> Decision:
     """The same about anything that has a name of its own."""
     user = _os_user()
     if asked.decider is not None:
@@ -66,6 +72,8 @@ def decide_about(asked: argparse.Namespace, subject: Subject, what: str) -> Deci
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         said = "nobody is named who decides: pass --as NAME and --reason TEXT, or confirm at a terminal"
         raise Missing("--as", said)
+    if first is not None:
+        first(user)
     _confirm(subject, what)
     reason = asked.reason if asked.reason is not None else _ask("reason: ")
     said = _text("--reason", reason, REASON_CHARS_MAX)

@@ -15,5 +15,5 @@ def add(verb: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Do it and return the exit code: 0 where the answer is on record."""
     return deciding.decide(
-        asked, "deny it, for good", lambda ledger, operation, who: ledger.decisions.deny(operation, **who)
+        asked, "deny it, for good", lambda decisions, operation, who: decisions.deny(operation, **who)
     )

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from counterfoil.cli import exits, parser
+
+if TYPE_CHECKING:
+    from counterfoil.domain.event import History
 
 
 def add(verb: argparse.ArgumentParser) -> None:
@@ -23,8 +27,20 @@ def run(asked: argparse.Namespace) -> int:
     from counterfoil.cli.opening import for_reading
 
     with exits.terminable(), for_reading(asked) as ledger:
-        found = ledger.get(whole(ledger, asked.operation))
-        decision = decide(asked, found.operation, "erase its payload and its results for good")
-        receipt = ledger.erase(found.id, by=decision.by, reason=decision.reason, how=decision.how)
+        history = ledger.history(whole(ledger, asked.operation))
+        decision = decide(
+            asked, history.operation, "erase its payload and its results for good", first=lambda _: _erasable(history)
+        )
+        receipt = ledger.erase(history.operation.id, by=decision.by, reason=decision.reason, how=decision.how)
         receipts.show(receipt, json=asked.json)
     return exits.DONE
+
+
+def _erasable(history: History) -> None:
+    from counterfoil.domain.errors import NotDecided
+    from counterfoil.domain.event import ERASE
+    from counterfoil.domain.retention import against
+
+    because = against(history)
+    if because:
+        raise NotDecided(history.operation.id, ERASE, because)

@@ -19,5 +19,5 @@ def run(asked: argparse.Namespace) -> int:
     return deciding.decide(
         asked,
         f"pass it up to {safe(asked.to)}",
-        lambda ledger, operation, who: ledger.decisions.escalate(operation, to=asked.to, **who),
+        lambda decisions, operation, who: decisions.escalate(operation, to=asked.to, **who),
     )

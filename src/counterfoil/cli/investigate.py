@@ -28,7 +28,7 @@ def run(asked: argparse.Namespace) -> int:
     return deciding.decide(
         asked,
         f"record that it is looked into by {safe(asked.channel)}{reads}",
-        lambda ledger, operation, who: ledger.decisions.investigate(
+        lambda decisions, operation, who: decisions.investigate(
             operation, channel=asked.channel, whom=asked.whom, looks=asked.looks, **who
         ),
         knows=deciding.know_contract if asked.looks else None,

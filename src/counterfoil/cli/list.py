@@ -13,10 +13,11 @@ import msgspec
 
 from counterfoil.cli import exits, parser
 from counterfoil.cli.named import SHORT_CHARS
-from counterfoil.domain.lifecycle import lifecycle, permission_now, permitted
+from counterfoil.domain.lifecycle import CALL_AGAIN, lifecycle, permission_now, permitted
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.payload import gone_said
 from counterfoil.domain.schedule import CALL, DISPATCH, LOOK, RECOVER, REPLAY, REST
-from counterfoil.domain.words import Discrepancy, Dispatch, Lifecycle, Outcome, Permission
+from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Lifecycle, Outcome, Permission
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -46,6 +47,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     lifecycle: Lifecycle
     now: float
+    gone: tuple[str, ...] = ()
+    """Why nothing of it can be sent any more, where it might have been otherwise."""
 
     @property
     def permission(self) -> Permission:
@@ -61,6 +64,22 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     def exposed(self) -> float:
         """The value at risk; an open discrepancy exposes it even where every attempt has been settled."""
         return self.operation.value * max(self.operation.exposure, 1) if self.operation.unresolved else 0.0
+
+    @property
+    def why(self) -> str:
+        """Why it stands where it stands."""
+        return "; ".join(self.gone) or why(self.operation, self.outcome, self.permission)
+
+    @property
+    def next(self) -> str:
+        """What happens next, and when; empty where nothing is owed."""
+        return "" if self.gone else next_step(self.operation, self.now)
+
+    @property
+    def permitted(self) -> tuple[str, ...]:
+        """The steps an agent may take next."""
+        steps = permitted(self.operation, self.outcome, self.permission)
+        return tuple(step for step in steps if step != CALL_AGAIN or not self.gone)
 
 
 def add(verb: argparse.ArgumentParser) -> None:
@@ -104,7 +123,10 @@ def read(ledger: Ledger, operation: Operation) -> Entry:
     if operation.dispatch is Dispatch.STARTED and outcome is Outcome.UNOBSERVED:
         receipt = ledger.get(operation.id)
         operation, outcome = receipt.operation, receipt.outcome
-    return Entry(operation=operation, outcome=outcome, lifecycle=lifecycle(operation, outcome), now=ledger.store.now())
+    entry = Entry(operation=operation, outcome=outcome, lifecycle=lifecycle(operation, outcome), now=ledger.store.now())
+    if CALL_AGAIN not in entry.permitted:
+        return entry
+    return msgspec.structs.replace(entry, gone=gone_said(ledger.history(operation.id)))  # no column says that
 
 
 def _found(asked: argparse.Namespace, ledger: Ledger) -> tuple[int, Iterator[Entry]]:
@@ -141,9 +163,9 @@ def as_json(entry: Entry) -> dict[str, Any]:
         "exposed_value": entry.exposed,
         "permission": entry.permission.value,
         "permission_recorded": columns["permission"],
-        "why": why(entry.operation, entry.outcome, entry.permission),
-        "next": next_step(entry.operation, entry.now),
-        "permitted": list(permitted(entry.operation, entry.outcome, entry.permission)),
+        "why": entry.why,
+        "next": entry.next,
+        "permitted": list(entry.permitted),
     }
 
 
@@ -215,7 +237,8 @@ def next_step(operation: Operation, now: float) -> str:
     if operation.held_by and operation.dispatch is Dispatch.NOT_STARTED:
         return "call again once settled"
     if not operation.unresolved:
-        return _not_sent_next(operation, now) if operation.dispatch is Dispatch.NOT_STARTED else ""
+        waits = operation.dispatch is Dispatch.NOT_STARTED or operation.step
+        return _unsent_next(operation, now) if waits and operation.disposition is not Disposition.ABANDONED else ""
     if operation.step in (RECOVER, LOOK):
         return f"{operation.step} {_when(operation.due_at, now)}"
     if operation.step == REPLAY:
@@ -223,18 +246,21 @@ def next_step(operation: Operation, now: float) -> str:
     return "resolve with evidence"
 
 
-def _not_sent_next(operation: Operation, now: float) -> str:
+def _unsent_next(operation: Operation, now: float) -> str:
+    """Of what did not leave, or of a further attempt that people were asked about."""
+    again = operation.dispatch is not Dispatch.NOT_STARTED
     match permission_now(operation, now):
         case Permission.PENDING:
             return f"approve or deny it, {_within(operation.due_at, now)}"
         case Permission.AUTHORIZED if operation.step == DISPATCH:
             return f"the worker sends it once, {_within(operation.due_at, now)}"
         case Permission.AUTHORIZED if operation.step == CALL:
-            return "its caller may send it again"
+            who = "a further attempt may be made" if again else "its caller may send it again"
+            return f"{who}, {_within(operation.due_at, now)}"
         case Permission.AUTHORIZED:
             return "the same call may send it"
         case Permission.EXPIRED:
-            return "the same call asks anew"
+            return "a further attempt asks anew" if again else "the same call asks anew"
         case _:
             return ""
 
@@ -324,7 +350,7 @@ def _cells(entry: Entry) -> tuple[Text, ...]:
     from counterfoil.cli.terminal import clipped
 
     operation = entry.operation
-    after = next_step(operation, entry.now)
+    after = entry.next
     mark = standing_mark(entry)
     return (
         Text(figure(entry.exposed), style=STRONG) if entry.exposed else Text(NOTHING, style=QUIET),
@@ -332,11 +358,7 @@ def _cells(entry: Entry) -> tuple[Text, ...]:
         Text(operation.id[:SHORT_CHARS]),
         Text.assemble((clipped(operation.action, KEY_COLUMNS), STRONG), "  ", clipped(operation.key, KEY_COLUMNS)),
         mark if mark.plain.startswith(" ") else Text(" ") + mark,  # in line with the solid ones
-        Text(
-            why(operation, entry.outcome, entry.permission).replace(
-                operation.held_by or "\0", operation.held_by[:SHORT_CHARS]
-            )
-        ),
+        Text(entry.why.replace(operation.held_by or "\0", operation.held_by[:SHORT_CHARS])),
         Text(f"→ {after}", style="" if operation.unresolved else QUIET) if after else Text(""),
         Text(clipped(operation.owner, KEY_COLUMNS))
         if operation.owner

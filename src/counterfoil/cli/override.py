@@ -22,7 +22,7 @@ def run(asked: argparse.Namespace) -> int:
     return deciding.decide(
         asked,
         "allow one more attempt, which may be a second effect",
-        lambda ledger, operation, who: ledger.decisions.override(operation, **who),
+        lambda decisions, operation, who: decisions.override(operation, **who),
         knows=deciding.know_both,
         done=_enough,
     )

@@ -15,6 +15,7 @@ from counterfoil.cli.list import next_step as next_of_unresolved
 from counterfoil.cli.list import why as why_unresolved
 from counterfoil.domain.lifecycle import lifecycle, permission_now
 from counterfoil.domain.schedule import APPROVE, CALL
+from counterfoil.domain.words import Dispatch
 from counterfoil.runtime.queue import Asks, Fill, Queue, Waiting, arranged, read
 
 LIMIT_MAX = 1_000_000
@@ -73,7 +74,9 @@ def why(entry: Waiting) -> str:
     if operation.step == APPROVE and asked is not None:
         said = f"{len(asked.approved_by)} of {asked.people} approvals, {figure(operation.value)} at risk"
         return said + (", and time is over" if _over(entry) else "")
-    said = "approved, proven not to have left" if operation.step == CALL else "approved, not sent"
+    left = operation.dispatch is not Dispatch.NOT_STARTED
+    stayed = "approved anew, not sent since" if left else "approved, proven not to have left"
+    said = stayed if operation.step == CALL else "approved, not sent"
     if _over(entry):
         return f"{said}, and time is over"
     return f"{said}{_in_the_way(entry)}"
@@ -86,15 +89,16 @@ def next_step(entry: Waiting) -> str:
         return "verify the file"
     if operation.unresolved:
         return next_of_unresolved(operation, entry.now)
+    again = "a further attempt" if operation.dispatch is not Dispatch.NOT_STARTED else "the same call"
     if _over(entry):
-        return "the same call asks anew"
+        return f"{again} asks anew"
     who = "the worker sends it, or revoke"
     if entry.held_by or entry.breaker:
         who = "settle what is unknown, or revoke"
     elif operation.step == APPROVE:
         who = "approve or deny"
     elif operation.step == CALL:
-        who = "the same call sends it, or revoke"
+        who = f"{again} sends it, or revoke"
     return who + _until(entry)
 
 

@@ -17,7 +17,7 @@ def run(asked: argparse.Namespace) -> int:
     return deciding.decide(
         asked,
         "let it go beside what holds it, which may be a second effect",
-        lambda ledger, operation, who: ledger.decisions.release(operation, **who),
+        lambda decisions, operation, who: decisions.release(operation, **who),
         knows=deciding.know_terms,
         done=lambda _, receipt: not receipt.operation.held_by,
     )

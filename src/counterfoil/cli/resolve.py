@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from counterfoil.cli import exits, parser
 
 if TYPE_CHECKING:
+    from counterfoil.domain.event import History
+    from counterfoil.domain.evidence import Evidence
     from counterfoil.domain.operation import Operation
 
 OUTCOMES = ("succeeded", "rejected", "accepted")
@@ -48,13 +50,22 @@ def run(asked: argparse.Namespace) -> int:
         history = ledger.store.load(whole(ledger, asked.operation))
         know_contract(ledger, history)
         stood = history.operation
-        decision = decide(asked, stood, _clause(asked.outcome, evidence, stood))
+        clause = _clause(asked.outcome, evidence, stood)
+        decision = decide(asked, stood, clause, first=lambda by: _finding(asked, history, evidence, by))
         receipt = ledger.resolve(
             stood.id, asked.outcome, evidence=dict(evidence), by=decision.by, reason=decision.reason,
             how=decision.how, attempt=asked.attempt, seen=stood.seq,
         )  # fmt: skip
         receipts.show(receipt, json=asked.json)
         return exits.UNSETTLED if receipt.operation.unresolved else exits.DONE
+
+
+def _finding(asked: argparse.Namespace, history: History, evidence: dict[str, str], by: str) -> Evidence:
+    """What they would have found, so that what is none is refused before they are asked."""
+    from counterfoil.runtime.resolving import finding_of
+
+    said = {"by": by, "reason": "", "how": "", "attempt": asked.attempt}
+    return finding_of(history, asked.outcome, evidence=dict(evidence), **said)
 
 
 def _clause(outcome: str, evidence: dict[str, str], stood: Operation) -> str:

@@ -13,12 +13,14 @@ from counterfoil.domain.approval import Proposed
 from counterfoil.domain.event import ORDINARY, Begun, Decided, Event, EventKind, Noted, Removed
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.words import Source
+from counterfoil.domain.words import Basis, Source
 from counterfoil.runtime.replay import Happened
 
 UNREADABLE = "its record cannot be read"
 TEXT_COLUMNS = 400
 HOUSE = "house"
+_WORKERS = (Basis.SAME_KEY_REPLAY, Basis.ABSENCE_PROVEN)
+"""Bases a caller's own call never has: by name they are asked for by somebody, and otherwise taken by a worker."""
 _HEARD_BY = {
     Source.TRANSPORT: HOUSE,
     Source.ANSWER: "the provider",
@@ -96,7 +98,7 @@ def by(happened: Happened, operation: Operation) -> str:
         case None:
             return ""
         case Begun() as begun:
-            return _known(begun.by or operation.actor, begun.how)
+            return _claimant(begun, operation)
         case Proposed() as asked:
             return _cut(asked.bound.actor)
         case Evidence() as said:
@@ -110,6 +112,14 @@ def by(happened: Happened, operation: Operation) -> str:
             return _cut(noted.facts.get("by") or (operation.actor if held else HOUSE))
         case _ as never:
             assert_never(never)
+
+
+def _claimant(begun: Begun, operation: Operation) -> str:
+    """Who made an attempt; a record of before workers named themselves tells by its basis that no caller did."""
+    worker = begun.attempt.worker
+    if begun.by == worker or (not begun.by and begun.basis in _WORKERS):
+        return f"worker {_cut(worker)}"
+    return _known(begun.by or operation.actor, begun.how)
 
 
 def _observer(said: Evidence) -> str:
@@ -153,6 +163,8 @@ def _why_claimed(happened: Happened, begun: Begun) -> Iterator[tuple[str, str]]:
     else:
         yield "basis", "the first attempt of its key"
     policy = f"policy {short(begun.policy)}" if begun.policy else "no policy in force"
+    if begun.rule:
+        policy = f"rule {_cut(begun.rule)} of {policy}"
     if begun.attempt.approval:
         people = ", ".join(map(_cut, happened.approved_by)) or "people that are not on record any more"
         yield "approval", f"event {begun.attempt.approval}, by {people}; {policy}"

@@ -17,5 +17,5 @@ def run(asked: argparse.Namespace) -> int:
     return deciding.decide(
         asked,
         "take its permission back, for good",
-        lambda ledger, operation, who: ledger.decisions.revoke(operation, **who),
+        lambda decisions, operation, who: decisions.revoke(operation, **who),
     )

@@ -14,7 +14,7 @@ from rich.text import Text
 from counterfoil.cli import leaf, marks
 from counterfoil.cli.asking import on_receipt
 from counterfoil.cli.hint import Hints
-from counterfoil.cli.list import KEY_COLUMNS, next_step, read, why
+from counterfoil.cli.list import KEY_COLUMNS, read
 from counterfoil.cli.marks import AMBER, QUIET, STRONG, duration, figure, marked, moment, word
 from counterfoil.cli.steps import contract_at_hand, negative, steps
 from counterfoil.cli.story import story
@@ -53,7 +53,7 @@ _UNSENT = {
     Permission.REVOKED: "Nothing was sent: its permission was taken back.",
     Permission.DENIED: "Nothing was sent: it was denied.",
 }
-_ENDS = {APPROVE: "the question ends", DISPATCH: "the approval ends"}
+_ENDS = {APPROVE: "the question ends", DISPATCH: "the approval ends", CALL: "the approval ends"}
 _APPROVED = {
     DISPATCH: "Approved, and not sent yet.",
     CALL: "Approved, and nothing left: only its caller sends it again.",
@@ -164,8 +164,8 @@ class Sheet:
         if operation.unresolved:
             facts.append(("exposure", Text(figure(entry.exposed))))
         turn = entry.lifecycle is Lifecycle.MANUAL_REVIEW and operation.step != REST
-        after = "a person" if turn else next_step(operation, self._now) or "nothing is owed"
-        facts += [("why", Text(why(operation, entry.outcome, entry.permission))), ("next", Text(after))]
+        after = "a person" if turn else entry.next or "nothing is owed"
+        facts += [("why", Text(entry.why)), ("next", Text(after))]
         if self._refused:
             facts.append(("answered without sending", Text(f"{self._refused:,} times")))
         return leaf.Flow([Text.assemble((f"{name} ", QUIET), value) for name, value in facts], gap=3)

@@ -12,10 +12,11 @@ import msgspec
 from counterfoil.cli.hint import WHO, Hints
 from counterfoil.cli.step import Step
 from counterfoil.cli.terminal import safe
-from counterfoil.cli.unsent import for_people, not_sent
+from counterfoil.cli.unsent import asked, for_people, not_sent
 from counterfoil.domain import absence
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import Contract, digest
+from counterfoil.domain.decision import GIVEN_UP
 from counterfoil.domain.event import (
     EventKind,
     History,
@@ -23,11 +24,12 @@ from counterfoil.domain.event import (
     attempts_of,
     evidence_of,
     first_begun,
-    removal_said,
 )
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import overridden_by, override_stands
+from counterfoil.domain.payload import gone_said
 from counterfoil.domain.retry import Situation, decide_retry
+from counterfoil.domain.schedule import ASKED
 from counterfoil.domain.words import Basis, Dispatch, Disposition, Outcome, Permission, Source
 from counterfoil.runtime.export import body_of
 
@@ -104,9 +106,9 @@ def steps(
     """
     operation = history.operation
     attempts, _ = attempts_of(history.events)
-    removed = removal_said(history.events)
-    if removed and not operation.unresolved:
-        return [Step(name="send again, on any basis", allowed=False, because="; ".join(removed))]
+    gone = gone_said(history)
+    if gone and not operation.unresolved:
+        return [Step(name="send again, on any basis", allowed=False, because="; ".join(gone))]
     if not attempts or (operation.dispatch is Dispatch.NOT_STARTED and not operation.unresolved):
         return list(not_sent(history, to, now))
     found = [] if _happened(outcome) and not operation.unresolved else [_look(history, contract, to)]
@@ -118,12 +120,14 @@ def steps(
         found.append(Step(name="resolve with evidence", allowed=True, because=said, command=command))
         if every:
             found += for_people(history, to)
+    elif operation.step in ASKED:
+        found += asked(history, to, now)
     if contract is None:
         said = "the contract the receipt pins is not at hand here; the command judges it"
         found.append(Step(name="send again", allowed=False, because=said))
         return found
-    if removed:
-        found.append(Step(name="send again, on any basis", allowed=False, because="; ".join(removed)))
+    if gone:
+        found.append(Step(name="send again, on any basis", allowed=False, because="; ".join(gone)))
         return found
     again = list(_again(history, contract, to, attempts, now))
     return found + (_gathered(again) if every else _shortened(again))
@@ -203,7 +207,7 @@ def _again(
 def _ended(operation: Operation) -> str:
     """What a person decided that ends every further attempt; empty where nobody did."""
     if operation.disposition is Disposition.ABANDONED:
-        return "the operation was abandoned"
+        return GIVEN_UP
     final = operation.permission in (Permission.DENIED, Permission.REVOKED)
     return f"permission is {operation.permission.value}" if final else ""
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from counterfoil.cli.hint import WHO, Hints
 from counterfoil.cli.step import Step
-from counterfoil.domain.decision import authority
+from counterfoil.domain.decision import GIVEN_UP, authority
 from counterfoil.domain.event import History
 from counterfoil.domain.lifecycle import permission_now
 from counterfoil.domain.schedule import CALL, DISPATCH, REST
-from counterfoil.domain.words import Permission
+from counterfoil.domain.words import Disposition, Permission
 
 LATER = "nothing left, so the same call may dispatch it"
 
@@ -24,16 +24,34 @@ def not_sent(history: History, to: Hints, now: float) -> Iterator[Step]:
         now: seconds since the epoch.
     """
     operation = history.operation
-    permission, standing = permission_now(operation, now), authority(history)
-    if permission is Permission.PENDING and standing.proposed:
-        said = f"{len(standing.approved_by)} of {standing.proposed.required.people} have approved it"
-        yield Step(name="approve", allowed=True, because=said, command=to.read("approve", operation.id, WHO))
-        yield Step(name="deny", allowed=True, because="for good", command=to.read("deny", operation.id, WHO))
+    permission = permission_now(operation, now)
+    if permission is Permission.PENDING:
+        yield from asked(history, to, now)
     yield _call_again(history, permission)
     if operation.held_by:
         said = "its caller may then ask again beside what holds it; it sends nothing"
         yield Step(name="release", allowed=True, because=said, command=to.act("release", operation.id, WHO))
-    if permission is Permission.AUTHORIZED and standing.proposed:
+    if permission is Permission.AUTHORIZED:
+        yield from asked(history, to, now)
+
+
+def asked(history: History, to: Hints, now: float) -> Iterator[Step]:
+    """Name what people may answer to a question that is open, or do about an answer that stands.
+
+    Args:
+        history: the operation with its events.
+        to: makes the commands.
+        now: seconds since the epoch.
+    """
+    operation, standing = history.operation, authority(history)
+    permission = permission_now(operation, now)
+    if standing.proposed is None or operation.disposition is Disposition.ABANDONED:
+        return
+    if permission is Permission.PENDING:
+        said = f"{len(standing.approved_by)} of {standing.proposed.required.people} have approved it"
+        yield Step(name="approve", allowed=True, because=said, command=to.read("approve", operation.id, WHO))
+        yield Step(name="deny", allowed=True, because="for good", command=to.read("deny", operation.id, WHO))
+    elif permission is Permission.AUTHORIZED:
         said = "nothing is claimed after it, for good"
         yield Step(name="revoke", allowed=True, because=said, command=to.read("revoke", operation.id, WHO))
 
@@ -45,6 +63,8 @@ def _call_again(history: History, permission: Permission) -> Step:
         Permission.REVOKED: "its permission was taken back, for good",
         Permission.DENIED: "it was denied, for good",
     }
+    if operation.disposition is Disposition.ABANDONED:
+        return Step(name="call again", allowed=False, because=GIVEN_UP)
     if permission in blocked:
         return Step(name="call again", allowed=False, because=blocked[permission])
     if operation.held_by:

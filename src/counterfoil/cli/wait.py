@@ -27,8 +27,8 @@ def run(asked: argparse.Namespace) -> int:
     return deciding.decide(
         asked,
         f"put its next step off {said}",
-        lambda ledger, operation, who: ledger.decisions.wait_until(
-            operation, asked.until if asked.seconds is None else ledger.store.now() + asked.seconds, **who
+        lambda decisions, operation, who: decisions.wait_until(
+            operation, asked.until if asked.seconds is None else decisions.now() + asked.seconds, **who
         ),
     )
 

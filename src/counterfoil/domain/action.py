@@ -93,7 +93,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NOBODY = Asked()
-"""The same call again, or a worker."""
+"""The same call again, or a worker, which names itself."""
 
 
 class Draw(msgspec.Struct, frozen=True, gc=False, kw_only=True):

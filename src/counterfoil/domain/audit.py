@@ -38,7 +38,7 @@ from counterfoil.domain.record import RECORDS, Record, digest_of
 from counterfoil.domain.retry import CLASS_OF
 from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH
 from counterfoil.domain.violation import Law, Violation
-from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Finding, Permission, Source
+from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Permission, Source
 
 _ASKED = (APPROVE, CALL, DISPATCH)
 
@@ -245,13 +245,14 @@ class _Walk:
         if against:
             self.fault(event.seq, Law.EVIDENCE, f"{evidence.finding.value} by {evidence.source.value}: {against}")
         self.attempts, contradicts = settle(self.attempts, evidence)
-        if evidence.finding is not Finding.UNKNOWN:
-            self.mandate.news()
+        stood = self.discrepancy
         if evidence.settles and self.discrepancy is Discrepancy.OPEN and evidence.source is Source.OPERATOR:
             self.discrepancy = Discrepancy.SETTLED
         elif contradicts or evidence.contradicts:
             self.discrepancy = Discrepancy.OPEN
         folded = fold(self.attempts, self.discrepancy, follows=self._follows())
+        certain = evidence.finding is not Finding.UNKNOWN
+        self.mandate.news(certain=certain, back=folded.unresolved and (certain or self.discrepancy is not stood))
         settled = not folded.unresolved and folded.dispatch is not Dispatch.NOT_STARTED
         said = f"{evidence.finding.value}:{evidence.source.value}"
         self.settled_by = (self.settled_by or said) if settled else ""
@@ -287,9 +288,9 @@ class _Walk:
 
     def _decided(self, event: Event, decided: Decided) -> None:
         folded = fold(self.attempts, self.discrepancy, follows=self._follows())
-        started = folded.dispatch is not Dispatch.NOT_STARTED
-        faults = self.mandate.decided(event, decided, unresolved=folded.unresolved, started=started)
-        self._word(event, faults)
+        unresolved, started = folded.unresolved, folded.dispatch is not Dispatch.NOT_STARTED
+        done = started and not unresolved and not self._waits_for()
+        self._word(event, self.mandate.decided(event, decided, unresolved=unresolved, started=started, done=done))
         if self.mandate.lifted:
             self.held_by = ""
 
@@ -348,16 +349,17 @@ class _Walk:
 
     def _waits_for(self) -> str:
         """The step of an operation of which nothing is unresolved."""
-        mandate = self.mandate
-        if mandate.permission is Permission.PENDING:
-            done = any(a.finding in (Finding.SUCCEEDED, Finding.ACCEPTED) for a in self.attempts)
-            return "" if done else APPROVE
-        sent = any(a.finding is not Finding.NOT_SENT for a in self.attempts)
-        if mandate.permission is not Permission.AUTHORIZED or not mandate.approval or sent:
+        mandate, findings = self.mandate, {a.finding for a in self.attempts}
+        if findings & {Finding.SUCCEEDED, Finding.ACCEPTED} or mandate.disposition is Disposition.ABANDONED:
             return ""
-        if mandate.approval > self.begun_seq:
-            return DISPATCH
-        return CALL if self.attempts[-1].approval else ""
+        if mandate.permission is Permission.PENDING:
+            return APPROVE
+        if mandate.permission is not Permission.AUTHORIZED or not mandate.approval:
+            return ""
+        stayed = findings <= {Finding.NOT_SENT}
+        if mandate.approval < self.begun_seq:
+            return CALL if stayed else ""
+        return DISPATCH if stayed and mandate.approval > mandate.given_up else CALL
 
     def _expected(self, history: History) -> dict[str, object]:
         folded = fold(self.attempts, self.discrepancy, follows=self._follows())

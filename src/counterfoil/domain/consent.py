@@ -6,10 +6,21 @@ import msgspec
 
 from counterfoil.domain.approval import EXPIRED, UNANSWERED, Authority, binding, named
 from counterfoil.domain.command import Amendment, Declined, Rule
-from counterfoil.domain.decision import HOUSE, Decider, Judged, Verb, authority, decided, event_of, not_entitled
+from counterfoil.domain.decision import (
+    GIVEN_UP,
+    HOUSE,
+    Decider,
+    Judged,
+    Verb,
+    authority,
+    decided,
+    event_of,
+    not_entitled,
+)
 from counterfoil.domain.event import Decided, History
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import DISPATCH
+from counterfoil.domain.payload import gone_said
+from counterfoil.domain.schedule import allowed_step
 from counterfoil.domain.words import Dispatch, Disposition, Permission
 
 
@@ -24,7 +35,7 @@ def approve(who: Decider, *, bound: str) -> Rule:
     def judge(history: History, now: float) -> Judged | Declined:
         operation, standing = history.operation, authority(history)
         proposed = standing.proposed
-        against = _against_approval(operation, standing, who, bound, now)
+        against = gone_said(history) + _against_approval(operation, standing, who, bound, now)
         if against or proposed is None:
             return Declined(because=against)
         facts = {"binding": bound, "of": proposed.required.people}
@@ -32,8 +43,8 @@ def approve(who: Decider, *, bound: str) -> Rule:
             return operation, facts
         after = msgspec.structs.replace(operation, permission=Permission.AUTHORIZED)
         if not operation.unresolved:
-            waits = operation.dispatch is Dispatch.NOT_STARTED  # what was settled goes again only for whoever asks
-            step, due_at = (DISPATCH, now + proposed.required.seconds) if waits else ("", 0.0)
+            step = allowed_step(operation.dispatch, operation.outcome, unused=True)
+            due_at = now + proposed.required.seconds if step else 0.0
             after = msgspec.structs.replace(after, step=step, due_at=due_at)
         return after, facts
 
@@ -49,6 +60,7 @@ def _against_approval(
     required = proposed.required
     failed = {
         f"permission is {operation.permission.value}": operation.permission is not Permission.PENDING,
+        GIVEN_UP: operation.disposition is Disposition.ABANDONED,
         UNANSWERED: operation.permission is Permission.PENDING and now > standing.ends_at,
         "it was shown something else than what is asked now": bound != binding(proposed),
         f"{named(who.by)} has approved it already": named(who.by) in map(named, standing.approved_by),
@@ -78,7 +90,7 @@ def revoke(who: Decider) -> Rule:
     def judge(history: History, now: float) -> Judged | Declined:
         del now
         operation = history.operation
-        settled = operation.dispatch is not Dispatch.NOT_STARTED and not operation.unresolved
+        settled = operation.dispatch is not Dispatch.NOT_STARTED and not operation.unresolved and not operation.step
         failed = {
             "its outcome is settled": settled,
             f"permission is {operation.permission.value}": operation.permission

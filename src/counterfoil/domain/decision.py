@@ -24,6 +24,7 @@ AGENT = "agent:"
 
 ALREADY = "this decision is recorded already"
 NOT_OPEN = "nothing of it is unresolved"
+GIVEN_UP = "the operation was abandoned"
 
 
 class Verb(StrEnum):
@@ -116,6 +117,11 @@ def _check(who: Decider, verb: Verb) -> None:
 def event_of(said: Decided) -> NewEvent:
     """One decision as the event it is."""
     return NewEvent(kind=EventKind.DECIDED, record=encode(said))
+
+
+def is_decision(event: Event, verb: Verb) -> bool:
+    """Whether an event is a decision of this kind."""
+    return event.kind is EventKind.DECIDED and decided_of(event).decision == verb.value
 
 
 def authority(history: History) -> Authority:

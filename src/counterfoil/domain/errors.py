@@ -21,7 +21,7 @@
     │   ├── ContractInvalid     CF-203  a contract file is wrong
     │   ├── SecretMissing       CF-204  a declared secret has no value
     │   ├── ActionsInvalid      CF-205  the actions file or module is wrong
-    │   ├── PolicyInvalid       CF-206  a policy file is wrong
+    │   ├── PolicyInvalid       CF-206  a policy is wrong
     │   └── InvariantBroken     CF-299  the store says what cannot be; nothing more is done
     ├── Unavailable             nothing was decided; ask again
     │   ├── StoreBusy           CF-301  the store did not answer in time
@@ -231,7 +231,7 @@ class ActionsInvalid(OperatorError):
 
 
 class PolicyInvalid(OperatorError):
-    """A policy file is wrong at `line`; the policy in force is the one before, and nothing was sent."""
+    """A policy is wrong, a file's at `line`; the policy in force is the one before, and nothing was sent."""
 
     code = "CF-206"
 

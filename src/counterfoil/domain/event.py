@@ -95,12 +95,14 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For attempts after the first: the retry decision's basis."""
     because: tuple[str, ...] = ()
     by: str = ""
-    """Who asked for it, where somebody did."""
+    """Who asked for it, where somebody did; of what no caller waits for, the worker that made it."""
     reason: str = ""
     how: str = ""
     """How they were authenticated."""
     policy: str = ""
     """Digest of the policy it was judged under; empty where none was ever adopted."""
+    rule: str = ""
+    """The rule of that policy that spoke of it, by name; empty where none did."""
     key_scope: str = ""
     key_valid_seconds: float | None = None
     """How long after the claim the provider surely remembers the key; None where it is unknown or never forgets."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import APPROVE, DISPATCH, REST, REVIEW
-from counterfoil.domain.words import Dispatch, Lifecycle, Outcome, Permission
+from counterfoil.domain.schedule import ASKED, REST, REVIEW
+from counterfoil.domain.words import Dispatch, Disposition, Lifecycle, Outcome, Permission
 
 
 def outcome_now(operation: Operation, now: float, *, alive: bool) -> Outcome:
@@ -48,8 +48,7 @@ def permission_now(operation: Operation, now: float) -> Permission:
         operation: the stored projection.
         now: seconds since the epoch, by the store's clock.
     """
-    waits = operation.step in (APPROVE, DISPATCH)
-    return Permission.EXPIRED if waits and now > operation.due_at else operation.permission
+    return Permission.EXPIRED if operation.step in ASKED and now > operation.due_at else operation.permission
 
 
 GET_OUTCOME, WAIT, ASK_OPERATOR = "get_outcome", "wait", "ask_operator"
@@ -70,7 +69,8 @@ def permitted(operation: Operation, outcome: Outcome, permission: Permission) ->
         return (GET_OUTCOME, WAIT, ASK_OPERATOR)
     if operation.dispatch is Dispatch.NOT_STARTED and permission is Permission.PENDING:
         return (GET_OUTCOME, WAIT, ASK_OPERATOR)
-    if operation.dispatch is Dispatch.NOT_STARTED and permission in (Permission.DENIED, Permission.REVOKED):
+    final = permission in (Permission.DENIED, Permission.REVOKED) or operation.disposition is Disposition.ABANDONED
+    if operation.dispatch is Dispatch.NOT_STARTED and final:
         return (GET_OUTCOME, ASK_OPERATOR)
     if operation.dispatch is Dispatch.NOT_STARTED:
         return (CALL_AGAIN, GET_OUTCOME)

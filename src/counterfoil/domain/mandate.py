@@ -35,6 +35,8 @@ class Mandate:
         self.disposition = Disposition.OPEN
         self.asked: Proposed | None = None
         self.approval = 0
+        self.given_up = 0
+        """Number of the event that abandoned it last."""
         self.lifted = False
         """People have lifted its hold."""
         self._yes: list[str] = []
@@ -56,25 +58,33 @@ class Mandate:
         self.asked, self.permission = asked, Permission.PENDING
         self._yes, self.approval, self._ends_at = [], 0, event.at + asked.required.seconds
 
-    def news(self) -> None:
-        """Something was observed: whoever decided on more exposure had not seen it."""
-        self._further = {"override": [], "release": []}
+    def news(self, *, certain: bool, back: bool) -> None:
+        """Something was observed.
 
-    def decided(self, event: Event, said: Decided, *, unresolved: bool, started: bool) -> Iterator[str]:
-        """One decision, by the state it found."""
+        Args:
+            certain: it says more than silence; whoever decided on more exposure had not seen it.
+            back: it leaves the operation unresolved, and is no silence: what was abandoned is worked on again.
+        """
+        if certain:
+            self._further = {"override": [], "release": []}
+        if back and self.disposition is Disposition.ABANDONED:
+            self.disposition = Disposition.OPEN
+
+    def decided(self, event: Event, said: Decided, *, unresolved: bool, started: bool, done: bool) -> Iterator[str]:
+        """One decision, by the state it found: `done` is what was sent, settled, and waits for nobody."""
         yield from self._by_whom(event, said)
         if said.decision in ("approve", "deny", "revoke", "expire"):
-            yield from self._about_permission(event, said, unresolved=unresolved, started=started)
+            yield from self._about_permission(event, said, unresolved=unresolved, done=done)
         elif said.decision in self._further:
             yield from self._exposed(said, started=started)
         elif said.decision == "abandon":
             if not unresolved:
                 yield "nothing of it was unresolved"
-            self.disposition = Disposition.ABANDONED
+            self.disposition, self.given_up = Disposition.ABANDONED, event.seq
         elif said.decision == "assign":
             self.owner = str(said.facts.get("to", ""))
 
-    def _about_permission(self, event: Event, said: Decided, *, unresolved: bool, started: bool) -> Iterator[str]:
+    def _about_permission(self, event: Event, said: Decided, *, unresolved: bool, done: bool) -> Iterator[str]:
         over = event.at > self._ends_at
         if said.decision == "approve":
             yield from self._approved(event, said)
@@ -83,7 +93,7 @@ class Mandate:
                 yield "it answers no where nobody was asked any more"
             self._end(Permission.DENIED, unresolved=unresolved)
         elif said.decision == "revoke":
-            if self.permission not in (Permission.PENDING, Permission.AUTHORIZED) or (started and not unresolved):
+            if self.permission not in (Permission.PENDING, Permission.AUTHORIZED) or done:
                 yield "it takes back what was not given, or was done"
             self._end(Permission.REVOKED, unresolved=unresolved)
         else:
@@ -109,6 +119,8 @@ class Mandate:
         required = self.asked.required
         if event.at > self._ends_at:
             yield "it answers yes after the end"
+        if self.disposition is Disposition.ABANDONED:
+            yield "it answers yes to what was abandoned"
         if said.facts.get("binding") != _binding(self.asked):
             yield "it answers another question"
         who = _person(said.by)

@@ -7,8 +7,9 @@ import msgspec
 from counterfoil.domain.approval import decided_of, named
 from counterfoil.domain.command import Declined, Rule
 from counterfoil.domain.contract import Contract
-from counterfoil.domain.decision import NOT_OPEN, Decider, Judged, Verb, decided, not_entitled
-from counterfoil.domain.event import Event, EventKind, History, attempts_of, evidence_of, removal_said
+from counterfoil.domain.decision import GIVEN_UP, NOT_OPEN, Decider, Judged, Verb, decided, not_entitled
+from counterfoil.domain.event import Event, EventKind, History, attempts_of, evidence_of
+from counterfoil.domain.payload import gone_said
 from counterfoil.domain.retry import ABSOLUTE, Situation, decide_retry
 from counterfoil.domain.schedule import REST
 from counterfoil.domain.terms import OneShot, Terms
@@ -44,13 +45,13 @@ def override(who: Decider, terms: Terms, contract: Contract) -> Rule:
 def _against_further(history: History, who: Decider, terms: Terms) -> tuple[str, ...]:
     operation = history.operation
     failed = {
-        "the operation was abandoned": operation.disposition is Disposition.ABANDONED,
+        GIVEN_UP: operation.disposition is Disposition.ABANDONED,
         f"permission is {operation.permission.value}": operation.permission
         in (Permission.DENIED, Permission.REVOKED, Permission.PENDING),
         terms.refused: bool(terms.refused),
     }
     refused = tuple(reason for reason, fails in failed.items() if fails)
-    return removal_said(history.events) + refused + not_entitled(operation, who.by, terms.override_by)
+    return gone_said(history) + refused + not_entitled(operation, who.by, terms.override_by)
 
 
 def overridden_by(events: tuple[Event, ...]) -> tuple[str, ...]:

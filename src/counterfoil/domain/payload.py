@@ -6,9 +6,10 @@ import hashlib
 
 import msgspec
 
-from counterfoil.domain.event import EventKind, History
+from counterfoil.domain.event import EventKind, History, removal_said
 from counterfoil.domain.record import RECORDS, digest_of
 
+ERASED = "its payload was erased"
 SALT_BYTES = 16
 """The salt stands in the body: once that is erased the digest left behind cannot be guessed at."""
 RESULT_BYTES_MAX = 64 * 1024
@@ -42,6 +43,11 @@ def frozen_payload(history: History) -> bytes | None:
     """The payload as first proposed: what was approved is what is sent. None once it was erased."""
     body = frozen_body(history)
     return None if body is None else content(body)
+
+
+def gone_said(history: History) -> tuple[str, ...]:
+    """Why there is nothing of an operation to send any more, in a fixed sentence; empty while there is."""
+    return removal_said(history.events) or ((ERASED,) if frozen_body(history) is None else ())
 
 
 def is_intact(history: History) -> bool:

@@ -7,14 +7,14 @@ import msgspec
 from counterfoil.domain.approval import USED_UP, Authority, Proposed, changed
 from counterfoil.domain.command import Amendment, Declined, NewEvent
 from counterfoil.domain.consent import expiry
-from counterfoil.domain.decision import authority
+from counterfoil.domain.decision import Verb, authority, is_decision
 from counterfoil.domain.event import EventKind, History, encode
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import overridden_by, override_stands
 from counterfoil.domain.retry import RetryDecision
-from counterfoil.domain.schedule import APPROVE, DISPATCH
+from counterfoil.domain.schedule import APPROVE, allowed_step
 from counterfoil.domain.terms import NO_POLICY, Terms
-from counterfoil.domain.words import AttemptClass, Basis, Dispatch, Outcome, Permission
+from counterfoil.domain.words import AttemptClass, Basis, Disposition, Outcome, Permission
 
 NOT_DECIDED = "no override is on record for what stands there now"
 MORE_TOLD = "the last who decided it was told that it takes more people"
@@ -37,9 +37,14 @@ class Permitted(msgspec.Struct, frozen=True, kw_only=True):
     """Number of the event that approved it; 0 where nobody had to."""
 
 
+def was_asked(history: History) -> bool:
+    """Somebody was asked about it before."""
+    return any(event.kind is EventKind.PROPOSED for event in history.events)
+
+
 def needs_people(history: History, terms: Terms) -> bool:
     """The policy asks somebody, or somebody was asked before: then nothing goes without an answer any more."""
-    return terms.required is not None or any(e.kind is EventKind.PROPOSED for e in history.events)
+    return terms.required is not None or was_asked(history)
 
 
 def is_final(permission: Permission, sought: Sought, basis: Basis | None) -> bool:
@@ -140,20 +145,24 @@ def _asked_after(ended: Amendment, proposed: Proposed, now: float) -> Amendment:
     return msgspec.structs.replace(asked, events=(*ended.events, *asked.events))
 
 
-def waits_for(history: History, operation: Operation, otherwise: tuple[str, float]) -> tuple[str, float]:
+def waits_for(history: History, operation: Operation) -> tuple[str, float]:
     """The step, and when it is due, of an operation of which evidence has left nothing unresolved.
 
     Args:
         history: as it stood before that evidence.
         operation: as it stands after it.
-        otherwise: what follows from its attempts alone.
     """
-    standing = authority(history)
+    step, standing = "", authority(history)
+    if operation.disposition is Disposition.ABANDONED:
+        return "", 0.0  # nothing is sent for it any more, whatever people had allowed
     if operation.permission is Permission.PENDING:
-        done = operation.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED)
-        return ("", 0.0) if done else (APPROVE, standing.ends_at)
-    if operation.permission is not Permission.AUTHORIZED:
-        return "", 0.0
-    begun = max((e.seq for e in history.events if e.kind is EventKind.BEGUN), default=0)
-    fresh = operation.dispatch is Dispatch.NOT_STARTED and standing.approval > begun
-    return (DISPATCH, standing.ends_at) if fresh else otherwise
+        step = "" if operation.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED) else APPROVE
+    elif operation.permission is Permission.AUTHORIZED and standing.approval:
+        later = [event for event in history.events if event.seq > standing.approval]
+        step = allowed_step(
+            operation.dispatch,
+            operation.outcome,
+            unused=all(event.kind is not EventKind.BEGUN for event in later),
+            worked_on=not any(is_decision(event, Verb.ABANDON) for event in later),
+        )
+    return (step, standing.ends_at) if step else ("", 0.0)

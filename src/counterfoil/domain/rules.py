@@ -8,7 +8,7 @@ from counterfoil.domain.attempt import Attempt, Fold, contradiction, fold, settl
 from counterfoil.domain.care import looks_granted
 from counterfoil.domain.command import Amendment, Declined, NewEvent, Rule
 from counterfoil.domain.contract import Contract
-from counterfoil.domain.decision import changed_since
+from counterfoil.domain.decision import GIVEN_UP, changed_since
 from counterfoil.domain.event import (
     Begun,
     Decided,
@@ -19,14 +19,13 @@ from counterfoil.domain.event import (
     encode,
     first_begun,
     is_recorded,
-    removal_said,
 )
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import released_beside
-from counterfoil.domain.payload import content, is_intact, salted_digest
+from counterfoil.domain.payload import content, gone_said, is_intact, salted_digest
 from counterfoil.domain.permission import Permitted, Sought, is_final, permit, waits_for
-from counterfoil.domain.retry import RetryDecision, Situation, decide_retry
+from counterfoil.domain.retry import NO_ATTEMPT, RetryDecision, Situation, decide_retry
 from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REST, REVIEW, Next, next_step
 from counterfoil.domain.terms import OneShot
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Source
@@ -38,6 +37,8 @@ NOT_DUE = "the next look is not due yet"
 CONTRACT_CHANGED = "its contract changed since the receipt was written, and no person has looked at that"
 CODE_CHANGED = "the action's own code changed since the receipt was written, and no person has looked at that"
 PAYLOAD_CHANGED = "its payload is not the one whose digest is on record: `counterfoil verify` says more"
+FIRST = (None, Basis.NOT_SENT)
+"""What may be asked for where nothing was attempted; every other basis is about an attempt, and would be a pretext."""
 NOTHING_SOUGHT = Sought()
 """No policy was ever adopted."""
 
@@ -74,10 +75,12 @@ def advance(  # noqa: PLR0913 - everything that moves an operation
     after = contradiction(discrepancy, evidence, contradicts=contradicts)
     folded = fold(moved, after, follows=contract.follows)
     step = next_step(contract, moved, folded, after, looks=operation.looks - granted, jitter=jitter)
-    if operation.disposition is Disposition.ABANDONED and folded.unresolved:
-        # Nothing automatic is done about it any more; news brings it back to people, and silence leaves it with them.
-        silent = evidence.finding is Finding.UNKNOWN and after is discrepancy
-        step = Next(REST if silent and operation.step == REST else REVIEW)
+    silent = evidence.finding is Finding.UNKNOWN and after is discrepancy
+    if folded.unresolved and operation.step in (REST, REVIEW) and silent:
+        step = Next(operation.step)  # nothing automatic takes it out of people's hands
+    elif folded.unresolved and operation.disposition is Disposition.ABANDONED:
+        # News brings back what was given up: unresolved like any other, and with people first.
+        operation, step = msgspec.structs.replace(operation, disposition=Disposition.OPEN), Next(REVIEW)
     return Moved(operation=_project(operation, folded, after, evidence, step), next=step)
 
 
@@ -121,7 +124,7 @@ def observe(evidence: Evidence, record: bytes, body: bytes | None, contract: Con
         )  # fmt: skip
         step, due_at = moved.next.step, _due_at(moved.next, evidence, now)
         if not moved.operation.unresolved:
-            step, due_at = waits_for(history, moved.operation, (step, due_at))
+            step, due_at = waits_for(history, moved.operation)
         return Amendment(
             operation=msgspec.structs.replace(moved.operation, step=step, due_at=due_at),
             events=(NewEvent(kind=EventKind.OBSERVED, record=record, body=body),),
@@ -271,12 +274,15 @@ def claim_again(
             decision = decide_retry(situation, automatic=automatic, basis=basis)
             if not decision.allowed:
                 return Declined(because=decision.because)
+        elif basis not in FIRST:
+            return Declined(because=(NO_ATTEMPT,))
         permitted = permit(history, sought, decision, now)
         if not isinstance(permitted, Permitted):
             return permitted
         authorized = msgspec.structs.replace(
             begun,
             policy=sought.terms.digest,
+            rule=sought.terms.rule,
             attempt=msgspec.structs.replace(begun.attempt, approval=permitted.approval),
         )
         started = _start(history, authorized, decision, contract, now)
@@ -289,17 +295,19 @@ def claim_again(
 
 def _against_claim(history: History, begun: Begun, sought: Sought, basis: Basis | None) -> tuple[str, ...]:
     operation = history.operation
-    first = first_begun(history.events) if sought.automatic else None
+    # Where people are asked, what has changed is theirs to see: their approval is held against it, field by field.
+    unseen = sought.automatic and sought.proposed is None
+    first = first_begun(history.events) if unseen else None
     failed = {
         f"permission is {operation.permission.value}": is_final(operation.permission, sought, basis),
-        "the operation was abandoned": operation.disposition is Disposition.ABANDONED,
+        GIVEN_UP: operation.disposition is Disposition.ABANDONED,
         "the operation was closed": operation.disposition is Disposition.CLOSED,
         "the outcome is settled": operation.outcome is Outcome.SUCCEEDED,
         CONTRACT_CHANGED: first is not None and first.contract != begun.contract,
         CODE_CHANGED: first is not None and first.code != begun.code,
         PAYLOAD_CHANGED: not is_intact(history),
     }
-    return removal_said(history.events) or tuple(reason for reason, fails in failed.items() if fails)
+    return gone_said(history) or tuple(reason for reason, fails in failed.items() if fails)
 
 
 def _start(

@@ -10,9 +10,11 @@ from counterfoil.domain.words import AttemptClass, Discrepancy, Dispatch, Findin
 
 RECOVER, LOOK, REPLAY, REVIEW = "recover", "look", "replay", "review"
 APPROVE, DISPATCH = "approve", "dispatch"
-"""Not sent yet: it waits for people, or for whoever sends it once; its due time is when that permission ends."""
+"""Not sent yet: it waits for people, or for whoever sends it once."""
 CALL = "call"
-"""Approved and proven not to have left: whoever asked for it sends it again, and nobody else does."""
+"""Approved, and not sent since: whoever asked for it asks again, and nobody else does."""
+ASKED = frozenset({APPROVE, DISPATCH, CALL})
+"""Nothing is unresolved, and it waits for the end of a question or of an answer: that is its due time."""
 REST = "rest"
 """Abandoned while unresolved: nothing is done about it until evidence comes by itself."""
 
@@ -52,8 +54,7 @@ def next_step(
         jitter: a number from 0 to 1 that spreads the workers' reads.
     """
     if not folded.unresolved:
-        approved = folded.dispatch is Dispatch.NOT_STARTED and bool(attempts) and attempts[-1].approval > 0
-        return Next(CALL) if approved else NOTHING
+        return NOTHING
     if discrepancy is Discrepancy.OPEN:
         return Next(REVIEW)
     if any(a.finding is None for a in attempts):
@@ -66,6 +67,22 @@ def next_step(
     if folded.outcome is not Outcome.ACCEPTED and _replays_left(contract, attempts):
         return Next(REPLAY)
     return Next(REVIEW)
+
+
+def allowed_step(dispatch: Dispatch, outcome: Outcome, *, unused: bool, worked_on: bool = True) -> str:
+    """Name the step that an approval leaves, where nothing is unresolved: it is in sight as long as it may be used.
+
+    Args:
+        dispatch: whether anything left.
+        outcome: what came of it.
+        unused: nothing was begun since the approval.
+        worked_on: nobody gave the operation up since.
+    """
+    if outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED):
+        return ""
+    if dispatch is Dispatch.NOT_STARTED:
+        return DISPATCH if unused and worked_on else CALL
+    return CALL if unused else ""  # what was settled goes again only for whoever asks
 
 
 def _replays_left(contract: Contract, attempts: tuple[Attempt, ...]) -> bool:

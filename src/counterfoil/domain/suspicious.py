@@ -1,6 +1,7 @@
 """Characters that may show one thing and be another: whoever approves a text is told of each, and none is altered.
 
-A word written wholly in another script is not found: nothing in it says that it is not meant.
+A word written wholly in another script is found where all its letters pass for Latin ones, and what stands around it
+is Latin. Beside a word of its own script it is meant, and of other scripts than Cyrillic and Greek nothing is known.
 """
 
 from __future__ import annotations
@@ -63,12 +64,26 @@ _TOGETHER = (
     frozenset({_LATIN, "CJK", "BOPOMOFO"}),
 )
 """Scripts that are written in one word by those who use them."""
+# By their codes, so that whoever reads this is not deceived either.
+_LIKE_LATIN = {
+    "CYRILLIC": frozenset(
+        "\u0405\u0406\u0408\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u042c"
+        "\u0430\u0433\u0435\u043a\u043e\u0440\u0441\u0443\u0445\u0455\u0456\u0458\u0474\u0475\u04ae\u04af"
+        "\u04ba\u04bb\u04c0\u04cf\u0501\u050c\u051a\u051b\u051c\u051d"
+    ),
+    "GREEK": frozenset(
+        "\u037f\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03b1"
+        "\u03b3\u03b9\u03ba\u03bd\u03bf\u03c1\u03c3\u03c5\u03c7\u03c9\u03dc\u03f2\u03f3\u03f9\u03fa"
+    ),
+}
+"""By script, the letters that pass for a Latin one, whatever accents they carry."""
 
 
 def oddities(text: str) -> tuple[Oddity, ...]:
     """Name every character of a text that may deceive whoever reads it, in order."""
     found = {at: kind for at, char in enumerate(text) if (kind := _alone(char)) is not None}
-    for at in _mixed(text):
+    words = [_Word(text, places) for places in _words(text)]
+    for at in (*_mixed(words), *_passing(words)):
         found.setdefault(at, Kind.LOOK_ALIKE)
     return tuple(Oddity(at=at, char=text[at], kind=found[at]) for at in sorted(found))
 
@@ -100,15 +115,45 @@ def _alone(char: str) -> Kind | None:
     return Kind.LOOK_ALIKE if disguised else None
 
 
-def _mixed(text: str) -> Iterator[int]:
+class _Word:
+    """One word: the script of each of its letters, by its place, and the one it is mostly written in."""
+
+    def __init__(self, text: str, places: list[int]) -> None:
+        self.scripts = {at: script for at in places if (script := _script(text[at]))}
+        self.counted = Counter(self.scripts.values())
+        self.home = max(self.counted, key=lambda s: (self.counted[s], s == _LATIN)) if self.counted else ""
+        self.passes = len(self.counted) == 1 and self._passes("".join(text[at] for at in self.scripts))
+        """It could be read as Latin, and is not."""
+
+    def _passes(self, letters: str) -> bool:
+        if self.home == "GREEK" and len(letters) == 1 and letters.islower():
+            return False  # a symbol, as in "the angle alpha"
+        plain = (unicodedata.normalize("NFD", letter)[0] for letter in letters)
+        return _LIKE_LATIN.get(self.home, frozenset()).issuperset(plain)
+
+
+def _mixed(words: list[_Word]) -> Iterator[int]:
     """Where letters stand in a word that is mostly of another script."""
-    for word in _words(text):
-        scripts = {at: _script(text[at]) for at in word}
-        counted = Counter(script for script in scripts.values() if script)
-        if len(counted) < 2 or any(counted.keys() <= together for together in _TOGETHER):  # noqa: PLR2004 - two are a mix
-            continue
-        home = max(counted, key=lambda script: (counted[script], script == _LATIN))
-        yield from (at for at, script in scripts.items() if script and script != home)
+    for word in words:
+        scripts = word.counted.keys()
+        if len(scripts) > 1 and not any(scripts <= together for together in _TOGETHER):
+            yield from (at for at, script in word.scripts.items() if script != word.home)
+
+
+def _passing(words: list[_Word]) -> Iterator[int]:
+    """Where letters stand in a word that passes for a Latin one, with nothing but Latin beside it."""
+    for word, before, after in zip(words, _nearest(words), reversed(_nearest(words[::-1])), strict=True):
+        if word.passes and {before, after} <= {_LATIN, ""}:
+            yield from word.scripts
+
+
+def _nearest(words: list[_Word]) -> list[str]:
+    """For each word the script of the last one before it that says what it is; empty where none does."""
+    found, last = [], ""
+    for word in words:
+        found.append(last)
+        last = word.home if word.home and not word.passes else last
+    return found
 
 
 def _words(text: str) -> Iterator[list[int]]:

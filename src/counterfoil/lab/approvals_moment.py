@@ -11,7 +11,7 @@ from counterfoil.lab.failure import RunFailed
 
 CALLED = ("Validate", "Form", "Propose", "Form", "Amend", "Send", "Settle")
 """What a call of an approved operation asks for, in order."""
-SWEPT = ("Validate", "Form", "Amend", "Send", "Settle")
+SWEPT = ("Now", "Validate", "Form", "Amend", "Send", "Settle")
 """What the worker's step on it asks for."""
 ASKED = ("Validate", "Form", "Propose", "Form", "Amend")
 """What a call of an operation asks for that still waits for people."""
@@ -106,6 +106,19 @@ def _forth_restarted(scene: Scene) -> None:
     scene.desk().call()
 
 
+def _forth_elsewhere(scene: Scene) -> None:
+    """Past the end only something older is written to; the clock goes back and another process is started."""
+    desk = scene.desk()
+    scene.adopt(desk.ledger)
+    older = desk.call("order-1041").id
+    desk.approve(desk.call().id)
+    scene.clock.step(SECONDS + 1)
+    desk.ledger.decisions.assign(older, "night shift", by=DEPUTY, reason="looks into it")
+    scene.clock.step(-2 * SECONDS)
+    scene.desk().call()
+    scene.desk().sweep()
+
+
 def _other_clock(scene: Scene) -> None:
     """A process whose clock is ahead has written to it; for one whose clock is behind it has ended as well."""
     desk, ahead = scene.desk(), scene.desk()
@@ -151,6 +164,7 @@ CASES: tuple[Case, ...] = (
     Case("clock: forth over the end and back", _forth, OVER, mutates=True),
     Case("clock: forth, recorded, back", _forth_recorded, OVER, permission="expired", mutates=True),
     Case("clock: forth, recorded, back, called", _forth_restarted, OVER, mutates=True),
+    Case("clock: forth, another recorded, back, called", _forth_elsewhere, OVER, mutates=True),
     Case("clock: another process is ahead", _other_clock, OVER, mutates=True),
     Case("clock: back by a day", _back, "it was never over", **SENT),
     Case("clock: at the very end", _at_the_end, "it is good to the last moment", **SENT),

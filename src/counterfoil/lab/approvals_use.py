@@ -14,7 +14,19 @@ from counterfoil.domain.terms import OneShot
 from counterfoil.domain.words import AttemptClass
 from counterfoil.lab.approvals_bound import SENT
 from counterfoil.lab.approvals_moment import CALLED, CLAIM
-from counterfoil.lab.approvals_scene import DEPUTY, HAND_SECONDS, LEAD, LOSSY, REASON, Case, Desk, Scene, asking, ruling
+from counterfoil.lab.approvals_scene import (
+    DEPUTY,
+    EXACT,
+    HAND_SECONDS,
+    LEAD,
+    LOSSY,
+    REASON,
+    Case,
+    Desk,
+    Scene,
+    asking,
+    ruling,
+)
 
 ROUNDS = 12
 """Races of one case: each has a key of its own."""
@@ -100,6 +112,19 @@ def _not_sent(scene: Scene) -> None:
     desk.call()
 
 
+def _declared_anew(scene: Scene) -> None:
+    """The same, and the contract changes: asked anew and approved, the worker of the new deployment sends it."""
+    desk = scene.desk()
+    scene.approved(desk)
+    with desk.interposed(CALLED.index("Send") + 1, lambda: scene.clock.step(60.0)):
+        desk.call()
+    found = contracts.load(EXACT)
+    other = scene.desk(msgspec.structs.replace(found, send_deadline_seconds=found.send_deadline_seconds + 1))
+    other.approve(other.call().id)
+    other.sweep()
+    other.sweep()
+
+
 def _unknown(scene: Scene, basis: str = "same_key_replay") -> None:
     """The reply was lost: nobody knows, and the approval is used."""
     desk = scene.desk(LOSSY)
@@ -167,6 +192,20 @@ def _abandoned_approved(scene: Scene) -> None:
     scene.tries(desk.call)
 
 
+def _abandoned_and_back(scene: Scene) -> None:
+    """Given up with two unknown attempts; news of one brings it back, and only what is decided then counts."""
+    desk, operation = _lost(scene)
+    desk.override(operation)
+    desk.attempt(operation)
+    desk.override(operation)
+    desk.ledger.decisions.abandon(operation, by=LEAD, reason=REASON)
+    desk.ledger.resolve(operation, "rejected", attempt=1, evidence={"statement": "none"}, by=LEAD, reason=REASON)
+    scene.tries(desk.attempt, operation)
+    desk.override(operation)
+    desk.attempt(operation)
+    scene.tries(desk.attempt, operation)
+
+
 ONCE = "sent once"
 # The provider knows the key of the first send and does nothing more for the second.
 TWICE: dict[str, Any] = {"sent": 2, "effects": 1, "permission": "authorized", "outcome": "unknown"}
@@ -186,6 +225,7 @@ CASES: tuple[Case, ...] = (
         outcome="unknown",
     ),
     Case("use: after not_sent", _not_sent, "its use was given back", **SENT),
+    Case("use: after not_sent, declared anew", _declared_anew, "it was approved anew", **SENT),
     Case("use: after an unknown outcome, by its caller", _unknown, "its use is not given back", **UNKNOWN),
     Case("use: after an unknown outcome, by the worker", _unknown_swept, "its use is not given back", **UNKNOWN),
     Case("override: none, attempted", _not_overridden, "refused", **UNKNOWN),
@@ -201,4 +241,5 @@ CASES: tuple[Case, ...] = (
         outcome="unknown",
     ),
     Case("override: abandoned before", _abandoned_approved, "nothing more is sent", **UNKNOWN),
+    Case("override: abandoned, and back by news", _abandoned_and_back, "once more each", **{**TWICE, "sent": 3}),
 )

@@ -97,7 +97,8 @@ def first_begun_for(order: Order, draw: Draw, payload_digest: str) -> Begun:
     begun = begun_for(
         action, draw, destination=intent.destination, payload_digest=payload_digest, mentioned=order.mentioned
     )
-    return msgspec.structs.replace(begun, intent=intended_of(order), policy=order.terms.digest)
+    terms = order.terms
+    return msgspec.structs.replace(begun, intent=intended_of(order), policy=terms.digest, rule=terms.rule)
 
 
 class ClaimForm:
@@ -131,7 +132,7 @@ class ClaimForm:
         self._text = text
 
     def fits(self, order: Order) -> bool:
-        """Whether nothing but the gaps differs."""
+        """Whether nothing but the gaps differs: of one value the same policy says the same."""
         return order.value == self.value and order.terms.digest == self.policy and not order.mentioned
 
     def fill(self, order: Order, draw: Draw, payload_digest: str) -> bytes:

@@ -8,7 +8,7 @@ import msgspec
 
 from counterfoil.domain import rules
 from counterfoil.domain.action import NOBODY, Asked, Draw, Order
-from counterfoil.domain.answer import Returned, Silent
+from counterfoil.domain.answer import Returned
 from counterfoil.domain.command import (
     Amend,
     Amended,
@@ -43,8 +43,8 @@ from counterfoil.domain.event import (
 )
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.payload import SALT_BYTES, frozen_payload, seal
-from counterfoil.domain.permission import Sought, needs_people
+from counterfoil.domain.payload import SALT_BYTES, frozen_payload, gone_said, seal
+from counterfoil.domain.permission import Sought, needs_people, was_asked
 from counterfoil.domain.result import kept_result, result_gone
 from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Permission, Source, Standing
 from counterfoil.plans import observing
@@ -52,7 +52,6 @@ from counterfoil.plans.claims import ClaimForm, begun_for, first_claim, first_pr
 from counterfoil.plans.effects import Ended, Find, Flight, Form, Plan, Redraw, Rejudge, Send, Validate
 from counterfoil.ports.provider import SendOrder
 
-_ERASED = "its payload was erased"
 _ELSEWHERE = "its action is declared for another tenant or account now"
 _LOST = ("its result has no canonical form of at most 64 KiB, so nobody gets it, now or later",)
 
@@ -230,8 +229,8 @@ def further(
 ) -> Plan[Ended]:
     """Dispatch once more on the first basis that holds; the semantic check comes first, as before every attempt."""
     ended = stands(history)
-    if frozen_payload(history) is None:  # there is nothing to check, and nothing to send
-        return ended if ended.removed else stands(history, because=(_ERASED,))
+    if not ended.sendable:  # there is nothing to check either
+        return stands(history, because=gone_said(history))
     intent = order.intent
     if (order.action.tenant, order.action.account) != (intent.tenant, intent.account):
         return stands(history, because=(_ELSEWHERE,))  # nobody was asked, and nothing was recorded, about that one
@@ -268,9 +267,8 @@ def again(
             order, intent=msgspec.structs.replace(order.intent, destination=order.action.destination)
         )
     begun = begun_for(order.action, draw, destination=order.intent.destination, mentioned=order.mentioned)
-    begun = msgspec.structs.replace(
-        begun, provider_key=history.operation.id, by=asked.by, reason=asked.reason, how=asked.how
-    )
+    by = draw.worker if automatic and not asked.by else asked.by
+    begun = msgspec.structs.replace(begun, provider_key=history.operation.id, by=by, reason=asked.reason, how=asked.how)
     sought = yield from _sought(order, history, automatic=automatic)
     rule = rules.claim_again(
         begun, order.action.contract, longest_delivery=assumed_delivery(first_begun(history.events)),
@@ -303,17 +301,12 @@ def _sought(order: Order, history: History, *, automatic: bool) -> Plan[Sought]:
 def _send_again(order: Order, draw: Draw, history: History) -> Plan[Ended]:
     attempts, discrepancy = attempts_of(history.events)
     claimed = observing.Claimed(
-        operation=history.operation, attempts=attempts, discrepancy=discrepancy, head=history.head
-    )
+        operation=history.operation, attempts=attempts, discrepancy=discrepancy, head=history.head,
+        asked=was_asked(history),
+    )  # fmt: skip
     payload = frozen_payload(history)
     provider_key = begun_of(history.events[-1]).provider_key
-    if payload is None:
-        evidence = observing.judged(
-            order.action, Silent(may_have_left=False, reason="payload_erased"), attempts[-1].number
-        )
-        said = observing.sealed(evidence, draw.salts[SALT_BYTES:])
-        operation = yield from observing.record(claimed, said, order.action.contract, jitter=draw.jitter)
-        return Ended(operation=operation, standing=standing_of(operation), because=(_ERASED,))
+    assert payload is not None  # noqa: S101 - nothing is claimed of which nothing is left to send
     arguments = order.arguments if payload == order.intent.payload else None
     return (yield from send(order, draw, claimed, payload, arguments, provider_key=provider_key))
 
@@ -351,4 +344,5 @@ def stands(history: History, *, because: tuple[str, ...] = ()) -> Ended:
     return Ended(
         operation=operation, standing=standing_of(operation, because), result=result, because=because,
         gone=result_gone(history) if result is None else "", removed=bool(removed),
+        sendable=not gone_said(history),
     )  # fmt: skip

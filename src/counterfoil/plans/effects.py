@@ -110,6 +110,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no result where one was kept: `erased` or `removed`."""
     removed: bool = False
     """Retention removed its record: it is never sent again."""
+    sendable: bool = True
+    """Its payload is there still."""
     evidence_rule: str = ""
     error: BaseException | None = None
 

@@ -12,7 +12,7 @@ from counterfoil.domain.action import Action
 from counterfoil.domain.answer import Answer, Returned
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.canonical import NotCanonical
-from counterfoil.domain.command import Amend, Amended, Claim, Columns, Declined, Settle, Settled, columns_of
+from counterfoil.domain.command import Amend, Amended, Claim, Columns, Declined, Settle, Settled, Stale, columns_of
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.errors import CounterfoilError
 from counterfoil.domain.event import encode
@@ -33,6 +33,8 @@ class Claimed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     attempts: tuple[Attempt, ...]
     discrepancy: Discrepancy
     head: bytes
+    asked: bool = False
+    """People were asked about it: what they allowed, and until when, stands in its events."""
 
     @property
     def n(self) -> int:
@@ -194,7 +196,9 @@ def record(holder: Claimed | First, said: Sealed, contract: Contract, *, jitter:
         due_after=due_after,
     )  # fmt: skip
     try:
-        reply = yield settle
+        reply = Stale() if moved is not None and _stayed(holder, moved.operation) else (yield settle)
+        if type(reply) is not Settled:
+            return (yield from amend(holder.id, said, contract, jitter=jitter))
     except (Exception, GeneratorExit):
         raise  # the store says where it waits, or nobody drives any more
     except BaseException:
@@ -203,12 +207,16 @@ def record(holder: Claimed | First, said: Sealed, contract: Contract, *, jitter:
         with contextlib.suppress(CounterfoilError):
             yield from amend(holder.id, said, contract, jitter=jitter)
         raise
-    if type(reply) is not Settled:
-        return (yield from amend(holder.id, said, contract, jitter=jitter))
     if moved is None:
         return holder.ended(end, reply.at)  # type: ignore[union-attr, arg-type]
     due_at = reply.at + due_after if moved.next.step else 0.0
     return msgspec.structs.replace(moved.operation, updated_at=reply.at, due_at=due_at, seq=holder.seq + 1)
+
+
+def _stayed(holder: Claimed | First, after: Operation) -> bool:
+    """Nothing of what people were asked about has left: what they allowed may still be used, by the events' word."""
+    asked = type(holder) is Claimed and holder.asked
+    return asked and after.dispatch is Dispatch.NOT_STARTED and not after.unresolved
 
 
 def _moved(holder: Claimed | First, evidence: Evidence, contract: Contract, *, jitter: float) -> rules.Moved:

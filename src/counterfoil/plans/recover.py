@@ -76,16 +76,24 @@ def work(history: History, order: Order, draw: Draw, *, by: str) -> Plan[Ended]:
             ended = yield from further(order, draw, history, automatic=True)
             stuck = ended.standing is not Standing.NEW
         case schedule.DISPATCH:
-            return (yield from further(order, draw, history, automatic=True))
-        case schedule.APPROVE:
-            return (yield from _expired(history))
+            return (yield from _sent_or_ended(history, order, draw))
+        case schedule.APPROVE | schedule.CALL:
+            return (yield from _ended(history))
         case _:
             return stands(history)
     return (yield from _hand_over(ended, action)) if stuck else ended
 
 
-def _expired(history: History) -> Plan[Ended]:
-    """Nobody answered in time: that is on record as itself."""
+def _sent_or_ended(history: History, order: Order, draw: Draw) -> Plan[Ended]:
+    """Send what was approved, while it is; its end is recorded before a refused check or a hold could keep it off."""
+    now = yield Now()
+    if now > history.operation.due_at:
+        return (yield from _ended(history))
+    return (yield from further(order, draw, history, automatic=True))
+
+
+def _ended(history: History) -> Plan[Ended]:
+    """Nobody answered in time, or nobody sent it: that is on record as itself."""
     reply = yield Amend(operation=history.operation.id, rule=expire())
     assert isinstance(reply, Amended | Declined)  # noqa: S101 - an Amend without a claim has no third answer
     return stands(reply.history or history)

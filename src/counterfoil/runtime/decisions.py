@@ -15,6 +15,7 @@ from counterfoil.domain.decision import ALREADY, Decider, Verb
 from counterfoil.domain.errors import BadValue, NotDecided
 from counterfoil.domain.event import EventKind, History
 from counterfoil.runtime.registered import checked_text
+from counterfoil.store.transaction import not_before
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
@@ -35,8 +36,17 @@ class Decisions:
     reasons.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, *, recorded: bool = True) -> None:
+        self._ledger, self._recorded = ledger, recorded
+
+    @property
+    def foreseen(self) -> Decisions:
+        """The same decisions, judged as things stand and not recorded: what is refused now, nobody need be asked."""
+        return Decisions(self._ledger, recorded=False)
+
+    def now(self) -> float:
+        """Seconds since the epoch, by the store's clock: a wait is counted from it."""
+        return self._ledger.store.now()
 
     # -- permission ----------------------------------------------------------------------------------------------------
 
@@ -144,11 +154,17 @@ class Decisions:
         reply: object = PolicyMoved(policy=0)
         while isinstance(reply, PolicyMoved):  # another came into force since it was read: it is judged by that one
             policy = self._ledger.governance.refresh() if by_policy else None
-            reply = self._ledger.store.write(Amend(operation=operation, rule=make(who, history), policy=policy))
+            reply = self._answer(history, Amend(operation=operation, rule=make(who, history), policy=policy))
         assert isinstance(reply, Amended | Declined)  # noqa: S101 - an Amend without a claim has no other answer
         if isinstance(reply, Declined) and reply.because != (ALREADY,):
             raise NotDecided(operation, verb.value, reply.because)
         return self._ledger.get(operation)
+
+    def _answer(self, history: History, amend: Amend) -> object:
+        if self._recorded:
+            return self._ledger.store.write(amend)
+        found = amend.rule(history, not_before(history, self.now()))
+        return found if isinstance(found, Declined) else Amended(history=history)
 
 
 def _bound(history: History) -> str:

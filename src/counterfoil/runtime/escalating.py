@@ -27,8 +27,8 @@ class Escalating:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._due: dict[str, tuple[int, float]] = {}
-        """By id: the event number it was worked out at, and when it is due."""
+        self._due: dict[str, tuple[tuple[int, int], float]] = {}
+        """By id: the event and the policy by which it was worked out, and when it is due."""
 
     def overdue(self, operations: list[Operation], now: float) -> list[Operation]:
         """Those of the operations that must be passed up now, oldest first."""
@@ -36,13 +36,13 @@ class Escalating:
         self._due = {o.id: self._at(o) for o in waiting}
         return [o for o in waiting if self._due[o.id][1] <= now]
 
-    def _at(self, operation: Operation) -> tuple[int, float]:
-        known = self._due.get(operation.id)
-        if known is not None and known[0] == operation.seq:
+    def _at(self, operation: Operation) -> tuple[tuple[int, int], float]:
+        known, governance = self._due.get(operation.id), self._ledger.governance
+        if known is not None and known[0] == (operation.seq, governance.number):
             return known
-        escalation = escalation_of(self._ledger.governance.policy, operation.action, operation.account)
+        escalation = escalation_of(governance.policy, operation.action, operation.account)
         history = self._ledger.store.load(operation.id)
-        return history.operation.seq, due(history, escalation).at
+        return (history.operation.seq, governance.number), due(history, escalation).at
 
     def escalate(self, operation: Operation) -> bool:
         """Record that it was passed up; False where somebody wrote to it meanwhile, and it is judged anew."""

@@ -23,11 +23,10 @@ from counterfoil.domain.event import (
     destination_of,
     evidence_of,
     first_begun,
-    removed_before,
     removed_of,
 )
 from counterfoil.domain.lifecycle import CALL_AGAIN, lifecycle, permitted
-from counterfoil.domain.payload import content, frozen_payload
+from counterfoil.domain.payload import content, frozen_payload, gone_said
 from counterfoil.domain.words import Finding, Outcome
 from counterfoil.runtime.asked import asked_of
 from counterfoil.runtime.spool import write_private
@@ -152,7 +151,7 @@ def _columns(history: History, outcome: Outcome) -> dict[str, Any]:
         "permitted": [
             step
             for step in permitted(operation, outcome, operation.permission)
-            if step != CALL_AGAIN or not removed_before(history.events)
+            if step != CALL_AGAIN or not gone_said(history)
         ],
         "created_at": iso(operation.created_at),
         "updated_at": iso(operation.updated_at),

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from counterfoil.domain.action import Action
+from counterfoil.domain.errors import NotDeclared
 from counterfoil.domain.terms import NO_POLICY, Terms
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Governance:
             value_declared: the action says so itself.
 
         Raises:
-            NotDeclared: a rule speaks of an amount, and the action declares none.
+            NotDeclared: a rule of the policy in force now speaks of an amount, and the action declares none.
             InvariantBroken: what stands in the store is no policy; nothing may be sent.
         """
         held = self._held or self._read()
@@ -88,10 +89,15 @@ class Governance:
         band = bisect_left(asked.bands, value) if value_declared else UNDECLARED
         terms = asked.terms.get(band)
         if terms is None or math.isnan(value):
-            terms = terms_of(
-                policy, held.n, tenant=action.tenant, action=action.name, account=action.account, value=value,
-                value_declared=value_declared, consequence=action.consequence,
-            )  # fmt: skip
+            try:
+                terms = terms_of(
+                    policy, held.n, tenant=action.tenant, action=action.name, account=action.account, value=value,
+                    value_declared=value_declared, consequence=action.consequence,
+                )  # fmt: skip
+            except NotDeclared:  # it comes to no claim, which would have noticed that another policy is in force
+                if self._read().n == held.n:
+                    raise
+                return self.terms(action, value, value_declared=value_declared)
             if not math.isnan(value):
                 asked.terms[band] = terms
         return terms

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from counterfoil.store.sqlite import SqliteStore
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\[([0-9]+)\]")
+_IN_CODE = "the policy"
+"""In the place of the file, where there is none."""
 _WORDS: dict[str, Sequence[str]] = {
     "otherwise": [word.value for word in Otherwise],
     "one_shot": ["true", "false", OneShot.ABSOLUTE.value],
@@ -84,10 +86,12 @@ def adopt(store: SqliteStore, policy: Policy, who: Decider, *, replaces: str) ->
 
     Raises:
         BadValue: nobody is named, or an agent; or no reason is given.
+        PolicyInvalid: it is wrong: in which field and why.
     """
     checked_text("reason", who.reason)
     if checked_text("by", who.by).startswith(AGENT):
         raise BadValue("by", who.by, wanted="a person or a service: an agent decides nothing")
+    policy = _checked(policy)
     digest = model.digest(policy)
     decided = Decided(
         decision=Verb.CHANGE_POLICY.value, by=who.by, reason=who.reason, how=who.how, seen_seq=who.seen,
@@ -98,6 +102,28 @@ def adopt(store: SqliteStore, policy: Policy, who: Decider, *, replaces: str) ->
     if not isinstance(reply, Adopted | Declined):
         raise InvariantBroken(f"the store answered {type(reply).__name__} to an adoption")
     return reply
+
+
+def _checked(policy: Policy) -> Policy:
+    """The policy in the form it will be read back in; whoever made it in code had no file that was checked."""
+    from counterfoil.runtime import policy_flaws
+
+    try:
+        # Not by way of JSON, which turns what is no number into null: for some fields that is a word of its own.
+        plain = msgspec.convert(msgspec.to_builtins(policy), Policy)
+    except (msgspec.ValidationError, TypeError) as error:
+        at, said, _ = _understood(str(error))
+        raise PolicyInvalid(_IN_CODE, 0, _place(at) + said) from None
+    found = list(policy_flaws.flaws(plain))
+    if found:
+        raise PolicyInvalid(_IN_CODE, 0, _first(found))
+    return plain
+
+
+def _first(found: Sequence[tuple[Tokens, str]]) -> str:
+    """The first of the flaws with its place, and how many more there are."""
+    (at, problem), more = found[0], len(found) - 1
+    return _place(at) + problem + (f" (and {more} more)" if more else "")
 
 
 class _File:
@@ -115,12 +141,16 @@ class _File:
             file = msgspec.convert(self._document.values, policy_entries.PolicyFile)
         except msgspec.ValidationError as error:
             self._explain(str(error))
-        found = list(policy_flaws.flaws(file))
+        self._mend(list(policy_flaws.unmade(file)))
+        policy = policy_entries.policy_of(file)
+        self._mend([(_written(at), problem) for at, problem in policy_flaws.flaws(policy)])
+        doubts = tuple(self._placed(at, text) for at, text in policy_flaws.doubts(policy))
+        return Loaded(policy=policy, warnings=doubts)
+
+    def _mend(self, found: Sequence[tuple[Tokens, str]]) -> None:
+        """Refuse a file of which any flaw was found."""
         if found:
-            (at, problem), more = found[0], len(found) - 1
-            self._refuse(at, problem + (f" (and {more} more)" if more else ""))
-        doubts = tuple(self._placed(at, text) for at, text in policy_flaws.doubts(file))
-        return Loaded(policy=policy_entries.policy_of(file), warnings=doubts)
+            raise self._refused(self._document.line_of(found[0][0]), _first(found))
 
     def _refused(self, line: int, problem: str) -> PolicyInvalid:
         return PolicyInvalid(self._path, line, problem)
@@ -133,16 +163,29 @@ class _File:
 
     def _explain(self, message: str) -> NoReturn:
         """Turn the model's refusal into a file, a line and a key, with the words that may stand there."""
-        problem, _, path = message.partition(" - at `$")
-        at = tuple(name or index for name, index in _STEP.findall(path.removesuffix("`")))
-        unknown = re.search(r"unknown field `([^`]*)`", problem)
-        if unknown:
-            self._refuse((*at, unknown[1]), "unknown key")
-        missing = re.search(r"missing required field `([^`]*)`", problem)
-        key = missing[1] if missing else next((step for step in reversed(at) if not step.isdigit()), "")
-        said = f"{key} is missing" if missing else problem[:1].lower() + problem[1:]
-        words = f": one of {', '.join(_WORDS[key])}" if key in _WORDS else ""
-        self._refuse(at, said + words)
+        at, said, key = _understood(message)
+        self._refuse(at, said + (f": one of {', '.join(_WORDS[key])}" if key in _WORDS else ""))
+
+
+def _understood(message: str) -> tuple[Tokens, str, str]:
+    """The place, the problem and the key of a model's refusal."""
+    problem, _, path = message.partition(" - at `$")
+    at = tuple(name or index for name, index in _STEP.findall(path.removesuffix("`")))
+    unknown = re.search(r"unknown field `([^`]*)`", problem)
+    if unknown:
+        return (*at, unknown[1]), "unknown key", ""
+    missing = re.search(r"missing required field `([^`]*)`", problem)
+    if missing:
+        return at, f"{missing[1]} is missing", missing[1]
+    key = next((step for step in reversed(at) if not step.isdigit()), "")
+    return at, problem[:1].lower() + problem[1:], key
+
+
+def _written(at: Tokens) -> Tokens:
+    """The place of a field in a file, whose durations have names of their own."""
+    from counterfoil.runtime.policy_entries import WRITTEN
+
+    return (*at[:-1], WRITTEN.get(at[-1], at[-1]))
 
 
 def _place(at: Tokens) -> str:

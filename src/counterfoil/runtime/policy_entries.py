@@ -14,6 +14,15 @@ from counterfoil.domain.words import AttemptClass
 
 Duration = float | str
 
+WRITTEN = {
+    "seconds": "within",
+    "after_seconds": "after",
+    "repeat_seconds": "repeat",
+    "bodies_seconds": "bodies",
+    "receipts_seconds": "receipts",
+}
+"""The word of a file for a field of a policy, where it is another."""
+
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _DURATION = re.compile(r"([0-9]{1,10}(?:\.[0-9]{1,6})?)([smhd])")
 

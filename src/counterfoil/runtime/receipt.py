@@ -77,7 +77,8 @@ class Receipt:
     """One operation as this call found or left it. Outcomes are values: nothing here raises but `expect`."""
 
     __slots__ = (
-        "_alive", "_ledger", "_now", "because", "error", "gone", "operation", "removed", "result", "standing",
+        "_alive", "_ledger", "_now", "_sendable", "because", "error", "gone", "operation", "removed", "result",
+        "standing",
     )  # fmt: skip
 
     def __init__(
@@ -96,6 +97,7 @@ class Receipt:
         self.error = error
         """What a guarded function raised, in this process only: it is never stored."""
         self._ledger, self._now, self._alive = ledger, now, alive
+        self._sendable = ended.sendable
 
     @property
     def id(self) -> str:
@@ -136,7 +138,7 @@ class Receipt:
     def permitted(self) -> tuple[str, ...]:
         """The steps an agent may take next."""
         steps = permitted(self.operation, self.outcome, self.permission)
-        never = {USE_RESULT: self.result is None, CALL_AGAIN: self.removed}
+        never = {USE_RESULT: self.result is None, CALL_AGAIN: not self._sendable}
         return tuple(step for step in steps if not never.get(step))
 
     def expect(self) -> Any:
@@ -147,7 +149,7 @@ class Receipt:
             Rejected: it did not take place.
             Held: another operation of the same effect is unresolved; nothing was sent for this one.
             NotAuthorized: it waits for people, or they said no; nothing was sent.
-            NotSent: nothing left; the same call may dispatch again, unless `removed`.
+            NotSent: nothing left; the same call may dispatch again, unless its payload is gone.
             ResultGone: it took place, and its result was erased or removed.
         """
         outcome = self.outcome

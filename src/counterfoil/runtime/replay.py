@@ -16,7 +16,7 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.mandate import Mandate
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.record import RECORDS, Record
-from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Outcome, Permission
+from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission
 
 
 class Columns(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,15 +93,19 @@ class _Walk:
             self._first = self._first or record
             self._attempts = (*self._attempts, msgspec.structs.replace(record.attempt, started_at=event.at))
         elif isinstance(record, Evidence) and self._attempts:
+            stood = self._discrepancy
             self._attempts, contradicts = settle(self._attempts, record)
-            self._discrepancy = contradiction(self._discrepancy, record, contradicts=contradicts)
+            self._discrepancy = contradiction(stood, record, contradicts=contradicts)
+            certain = record.finding is not Finding.UNKNOWN
+            told = certain or self._discrepancy is not stood
+            self._mandate.news(certain=certain, back=told and self._fold().unresolved)
         elif isinstance(record, Proposed):
             self._approved_by = ()
             _exhaust(self._mandate.proposed(event, record))
         elif isinstance(record, Decided):
             folded = self._fold()
             started = folded.dispatch is not Dispatch.NOT_STARTED
-            _exhaust(self._mandate.decided(event, record, unresolved=folded.unresolved, started=started))
+            _exhaust(self._mandate.decided(event, record, unresolved=folded.unresolved, started=started, done=False))
             if record.decision == "approve":
                 self._approved_by = (*self._approved_by, named(record.by))
         elif isinstance(record, Removed):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from counterfoil.domain.errors import CounterfoilError, InvariantBroken
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import CALL, DISPATCH, RECOVER, REST, REVIEW
+from counterfoil.domain.schedule import DISPATCH, RECOVER, REST, REVIEW
 from counterfoil.runtime.escalating import Escalating
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.receipt import Receipt
@@ -18,7 +18,10 @@ INTERVAL_SECONDS = 1.0
 PUT_OFF_SECONDS = 15.0
 """Between two tries to send what is approved and cannot go now."""
 
-_PEOPLE = frozenset({REVIEW, CALL, REST})
+KEPT_SECONDS = 60.0
+"""While something waits or is unresolved, and nobody writes: how far the time kept in the file may be behind."""
+
+_PEOPLE = frozenset({REVIEW, REST})
 """Steps no worker takes."""
 
 
@@ -41,9 +44,13 @@ class Worker:
         """Take every step that is due now; return how many were taken."""
         steps = self._drain()
         store = self._ledger.store
+        self._ledger.governance.refresh()  # nothing else would notice, where nothing is claimed
         now, waiting = store.now(), store.waiting()
         self._put_off = {o.id: self._put_off[o.id] for o in waiting if o.id in self._put_off}
-        for operation in (*store.unresolved(), *waiting):
+        pending = (*store.unresolved(), *waiting)
+        if pending:
+            store.keep_time(within=KEPT_SECONDS)
+        for operation in pending:
             if self._due(operation, now):
                 steps += self._step(operation)
         return steps + self._escalate(now)
@@ -63,7 +70,7 @@ class Worker:
         # An attempt left behind is taken up at once where its worker is proven dead, not at its deadline; and what was
         # approved is sent at once, its due time being when the approval ends.
         if operation.step == DISPATCH:
-            return self._put_off.get(operation.id, 0.0) <= now
+            return min(self._put_off.get(operation.id, 0.0), operation.due_at) <= now
         return operation.step == RECOVER or operation.due_at <= now
 
     def _step(self, operation: Operation) -> int:

@@ -6,9 +6,11 @@ from counterfoil.domain.command import Tripped
 from counterfoil.domain.terms import Breaker
 from counterfoil.store.rows import Runs
 
-# What is in hand is not unknown yet; what its sender should have reported on by now is.
+# A lone attempt in hand is not unknown yet; what its sender should have reported on by now is. Whatever may have left
+# beside something that is known, or beside another attempt, is unknown at once: nobody waits for its answer alone.
 _UNKNOWN = """SELECT coalesce(sum(value * max(exposure, 1)), 0.0) FROM operation
-    WHERE unresolved > 0 AND (outcome = 'unknown' OR discrepancy = 'open' OR deadline < ?)"""
+    WHERE unresolved > 0 AND (outcome = 'unknown' OR discrepancy = 'open' OR deadline < ?
+        OR exposure > (outcome = 'unobserved'))"""
 
 
 def tripped(db: Runs, breaker: Breaker, now: float) -> Tripped | None:

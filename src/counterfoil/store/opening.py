@@ -17,7 +17,7 @@ from counterfoil.domain.errors import StoreBusy, StoreFull, StoreTooNew, StoreUn
 
 APPLICATION_ID = 0x43464F49
 """`CFOI` in the file's header: no other program's database is ever written to."""
-MIGRATIONS = ("0001_receipts.sql", "0002_decisions.sql")
+MIGRATIONS = ("0001_receipts.sql", "0002_decisions.sql", "0003_clock.sql")
 """Numbered, in order; the file's `user_version` says how many it has had."""
 BUSY_TIMEOUT_SECONDS = 10.0
 """How long a command waits for another process's transaction before it answers `StoreBusy`."""

@@ -18,6 +18,7 @@ SELECT = f"SELECT {', '.join(COLUMNS)} FROM operation "  # noqa: S608 - constant
 UPDATE = f"UPDATE operation SET {', '.join(f'{c} = ?' for c in COLUMNS[1:])} WHERE n = ? AND seq = ?"  # noqa: S608
 INSERT = f"INSERT INTO operation ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"  # noqa: S608
 INSERT_EVENT = "INSERT INTO event (id, kind, at, record, body, hash) VALUES (?, ?, ?, ?, ?, ?)"
+KEEP_TIME = "UPDATE clock SET at = max(at, ?)"
 INSERT_BODY = "INSERT INTO body (id, bytes) VALUES (?, ?)"
 _EVENTS = (
     "SELECT e.id, e.kind, e.at, e.record, coalesce(e.body, b.bytes), e.hash "
@@ -68,12 +69,19 @@ def by_key(db: Runs, tenant: str, actor: str, action: str, key: str) -> Operatio
 
 
 def latest(db: Runs) -> float:
-    """The latest time on record that anything still depends on: of the newest event and of all that is unresolved."""
+    """The latest time on record: that was kept, and of the newest event and of all that is unresolved since then."""
     row = db.execute(
         "SELECT max((SELECT coalesce(max(updated_at), 0.0) FROM operation WHERE unresolved > 0), "
-        "coalesce((SELECT at FROM event ORDER BY id DESC LIMIT 1), 0.0))"
+        "coalesce((SELECT at FROM event ORDER BY id DESC LIMIT 1), 0.0), "
+        "coalesce((SELECT at FROM clock), 0.0))"
     ).fetchone()
     return float(row[0])
+
+
+def keep_time(db: Runs, now: float) -> float:
+    """Keep the time that is judged by, where none later is kept; return it."""
+    db.execute(KEEP_TIME, (now,))
+    return now
 
 
 def policy_number(db: Runs) -> int:

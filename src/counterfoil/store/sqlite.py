@@ -32,6 +32,9 @@ from counterfoil.store.reader import Reader
 STANDS_SECONDS = 0.01
 """How long a look at the file's name, and at the policy in force, holds: a claim that needs nobody's approval may still
 go to a file that was just removed, or under the policy before. Whatever needs one is judged in its own transaction."""
+KEPT_SECONDS = 1.0
+"""How far the time that is kept in the file may be behind the one that transactions judge by: a page more, once a
+second. A clock that is set back over a restart revives what ended, by less than that."""
 
 
 class SqliteStore(Reader):
@@ -47,6 +50,8 @@ class SqliteStore(Reader):
         self._clock = clock
         self._seen = 0.0
         self._seen_at = time.monotonic()
+        self._kept = 0.0
+        """The time that this process last kept in the file."""
         self._pid = os.getpid()
         self._reading = threading.Lock()
         self._db: sqlite3.Connection | None = None
@@ -95,6 +100,13 @@ class SqliteStore(Reader):
         self._seen, self._seen_at = now, elapsed
         return now
 
+    def keep_time(self, *, within: float) -> None:
+        """Keep the time where nothing is written: a restart goes on from at most so many seconds before it."""
+        now = self.now()
+        if now >= self._kept + within:
+            self.execute(rows.KEEP_TIME, (now,))
+            self._kept = now
+
     def _write_batch(self, jobs: list[Job[Command, Reply]]) -> None:
         try:
             db = self._cursor
@@ -117,14 +129,17 @@ class SqliteStore(Reader):
             raise
         try:
             now = self.now()
+            kept = self._kept if now < self._kept + KEPT_SECONDS else rows.keep_time(db, now)
             if len(jobs) == 1:  # written out: a lone caller's is the path that is measured
                 job = jobs[0]
                 reply = self._run(db, job.command, now)
                 db.execute("COMMIT")
+                self._kept = kept
                 job.reply, job.decided = reply, True
                 return
             replies = [self._run(db, job.command, now) for job in jobs]
             db.execute("COMMIT")
+            self._kept = kept
         except Exception as error:  # noqa: BLE001 - the disk's word, or a rule's own defect: no mate is to pay for it
             self._abort(db.connection)
             self._one_by_one(jobs, error)

@@ -48,7 +48,7 @@ NOTICES = {
     "retry_on_timeout": "use: after an unknown outcome, by its caller",
     "approval_not_bound": "contract: answers",
     "expiry_ignored": "clock: forth over the end and back",
-    "approval_before_claim": "worker: revoked before effect 3 (Amend)",
+    "approval_before_claim": "worker: revoked before effect 4 (Amend)",
     "approver_is_requester": "who: the requester",
     "abandon_does_not_block": "override: then abandoned",
     "override_reusable": "override: one, three attempts",

@@ -10,15 +10,17 @@ import sys
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from counterfoil.domain import policy as model
 from counterfoil.domain.command import Adopt, Adopted, Declined
 from counterfoil.domain.decision import Decider
-from counterfoil.domain.errors import BadValue, InvariantBroken
+from counterfoil.domain.errors import BadValue, InvariantBroken, PolicyInvalid
 from counterfoil.domain.event import Decided
-from counterfoil.domain.policy import Otherwise, Policy
+from counterfoil.domain.policy import Escalation, Otherwise, Override, Policy, Retention, Rule, When
 from counterfoil.domain.policy_chain import audit_policies
+from counterfoil.domain.terms import Breaker, Required
 from counterfoil.runtime import policies
 from counterfoil.store import opening
 from counterfoil.store.sqlite import SqliteStore
@@ -94,6 +96,57 @@ def test_an_agent_decides_nothing(store):
     assert store.policy() is None
 
 
+def ruled(approval=None, **when):
+    """The one rule of a policy."""
+    return {"rules": (Rule(name="r", when=When(**when), approval=approval),)}
+
+
+NAN, INF = float("nan"), float("inf")
+WRONG = [
+    *(({"escalation": (Escalation(after_seconds=n),)}, "escalation.0.after_seconds: is ") for n in (NAN, INF, 0, -1)),
+    ({"escalation": (Escalation(repeat_seconds=NAN),)}, "escalation.0.repeat_seconds: is nan s; a duration is greater"),
+    ({"escalation": (Escalation(after_seconds=10**400),)}, "escalation.0.after_seconds: number out of range"),
+    ({"retention": (Retention(sensitivity="s", bodies_seconds=NAN, receipts_seconds=1.0),)}, "retention.0.bodies_se"),
+    ({"retention": (Retention(sensitivity="s", receipts_seconds=0.0),)}, "retention.0.receipts_seconds: is 0 s"),
+    (ruled(Required(seconds=INF)), "rules.0.approval.seconds: is inf s"),
+    (ruled(Required(seconds=1e12)), "rules.0.approval.seconds: is 1e+12 s; a duration is greater than 0, and at most"),
+    *((ruled(above=n), f"rules.0.when.above: is {n:g}; a limit is finite") for n in (NAN, INF, -INF, 0)),
+    *(({"override": Override(above=n)}, f"override.above: is {n:g}; a limit") for n in (NAN, INF, -1)),
+    *(({"breakers": (Breaker(name="b", unknown_exposure_max=n),)}, "breakers.0.unknown_exp") for n in (NAN, INF, 0)),
+    (ruled(Required(people=10**40)), "rules.0.approval.people: is 1"),
+    (ruled(Required(uses=101)), "rules.0.approval.uses: is 101; at least 1 attempt is wanted, and at most 100"),
+    (ruled(Required(attempts=("frist",))), "rules.0.approval.attempts.0: invalid enum value 'frist'"),
+    (ruled(Required(approvers=tuple(map(str, range(1001))))), "rules.0.approval.approvers: has 1001 entries"),
+    (ruled(actions="refund"), "rules.0.when.actions: expected `array`, got `str`"),
+    (ruled(actions=tuple(map(str, range(1001)))), "rules.0.when.actions: has 1001 entries; at most 1000"),
+    ({"rules": ruled()["rules"] * 1001}, "rules: has 1001 entries; at most 1000 are wanted"),
+    ({"rules": ruled()["rules"] * 2}, "rules.1.name: 'r' stands twice"),
+    ({"otherwise": "maybe"}, "otherwise: invalid enum value 'maybe'"),
+    ({"name": "a\ud800"}, "name: must be 1 to 200 characters that print"),
+    ({"name": object()}, "encoding objects of type object is unsupported"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "said"), WRONG)
+def test_a_policy_made_in_code_is_judged_as_a_file_is(store, wrong, said):
+    """What would be read back as another policy, or not at all, is never put on record: the field is named."""
+    adopt(store, "a", 0)
+    made = msgspec.structs.replace(named("b"), **wrong)
+    with pytest.raises(PolicyInvalid) as refused:
+        policies.adopt(store, made, Decider(by="dana", reason="because", seen=1), replaces="")
+    assert str(refused.value).startswith(f"the policy: {said}")
+    assert policies.in_force(store) == (1, named("a"))
+
+
+def test_what_is_adopted_is_what_is_read_back(store):
+    """Whole numbers and bare words become what they mean, so that the digest on record is the one it is judged by."""
+    made = Policy(name="a", otherwise="allow", **ruled(Required(seconds=60), actions=["refund"], above=5))
+    policies.adopt(store, made, Decider(by="dana", reason="because", seen=0), replaces="")
+    (kept,) = store.policies()
+    assert model.digest(policies.in_force(store)[1]) == kept.digest
+    assert list(audit_policies(store.policies())) == []
+
+
 def test_sixteen_threads_adopt_at_once_and_one_wins(open_sqlite):
     """The others are told which one stands; a refusal is a value, and no batch mate pays for it."""
     store = open_sqlite()
@@ -159,8 +212,9 @@ def test_two_processes_adopt_at_once_and_one_wins_each_time(path):
 
 def test_time_never_goes_back_in_the_chain(open_sqlite):
     """Another process's clock may have been ahead: the later policy is not the earlier one."""
-    open_sqlite(clock=lambda: 2_000.0).write(adoption("a", 0))
-    assert open_sqlite(clock=lambda: 1_000.0).write(adoption("b", 1)) == Adopted(n=2, at=2_000.0)
+    ahead, behind = open_sqlite(clock=lambda: 2_000.0), open_sqlite(clock=lambda: 1_000.0)
+    ahead.write(adoption("a", 0))
+    assert behind.write(adoption("b", 1)) == Adopted(n=2, at=2_000.0)
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM policy", "UPDATE policy SET at = 0"])
