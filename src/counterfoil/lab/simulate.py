@@ -7,9 +7,6 @@ seed makes the same worlds, event for event.
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,7 +16,7 @@ from typing import Any
 import msgspec
 
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.sabotage import command
+from counterfoil.lab.shares import cores, told_by_all
 from counterfoil.lab.world.situations import SITUATIONS
 
 PER_WORLD = 60
@@ -60,38 +57,10 @@ def run(plan: Plan, keep: Path | None, step: Callable[[str], None]) -> dict[str,
 
 def _played(plan: Plan, worlds: int, keep: Path | None) -> Iterator[dict[str, Any]]:
     """Each world as it ends, from as many processes as there are cores."""
-    shares = min(os.cpu_count() or 1, worlds)
-    folder = [] if keep is None else [str(keep)]
-    children = [
-        subprocess.Popen(
-            command(plan.sabotage, "counterfoil.lab.world.batch", str(plan.seed), str(share), str(shares), str(worlds),
-                    str(PER_WORLD), *folder),
-            stdout=subprocess.PIPE, text=True,
-        )
-        for share in range(shares)
-    ]  # fmt: skip
-    try:
-        yield from _lines(children)
-    finally:
-        for child in children:
-            child.kill()
-            child.wait()
-
-
-def _lines(children: list[subprocess.Popen[str]]) -> Iterator[dict[str, Any]]:
-    import selectors
-
-    with selectors.DefaultSelector() as ready:
-        for child in children:
-            assert child.stdout is not None  # noqa: S101 - it was asked for
-            ready.register(child.stdout, selectors.EVENT_READ)
-        while ready.get_map():
-            for key, _ in ready.select():
-                line = key.fileobj.readline()  # type: ignore[union-attr]
-                if line:
-                    yield json.loads(line)
-                else:
-                    ready.unregister(key.fileobj)
+    shares = min(cores(), worlds)
+    rest = (str(shares), str(worlds), str(PER_WORLD), *([] if keep is None else [str(keep)]))
+    given = [(str(plan.seed), str(share), *rest) for share in range(shares)]
+    yield from told_by_all(plan.sabotage, "counterfoil.lab.world.batch", given)
 
 
 def _summed(plan: Plan, rows: list[dict[str, Any]], seconds: float) -> dict[str, Any]:

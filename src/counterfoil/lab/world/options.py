@@ -39,6 +39,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ahead: bool
     """Clocks may be stepped forward by more than a delivery takes, so what is long past may be only just past (A6)."""
     sweep_seconds: float
+    first: str = ""
+    """What becomes of the very first send, whatever chance says; empty: what chance says."""
 
 
 def drawn(seed: str, operations: int) -> Options:

@@ -78,6 +78,7 @@ class World:
         self.actions = {kind: action_for(kind, assumed=options.assumed) for kind in options.kinds}
         self._trace = hashlib.sha256()
         self._last = 0
+        self._sent = False
         self._ledgers: dict[Process, Ledger] = {}
         self._reader: sqlite3.Connection | None = None
 
@@ -122,7 +123,9 @@ class World:
         """What becomes of a send or a look."""
         if not self.options.beyond:
             fates = tuple(f for f in fates if f != "applied_beyond")
-        found = self.chance.fate(of, fates)
+        found = self.options.first if of == "send" and not self._sent else ""
+        self._sent = self._sent or of == "send"
+        found = found or self.chance.fate(of, fates)
         self.trace(kind, of, found)
         self.seen(f"{kind}: {found}")
         return found

@@ -19,14 +19,19 @@ from counterfoil.store.sqlite import SqliteStore
 SWEEPS = (0.0, 11.0, 13.0, 16.0, 80.0, 100.0)
 """Seconds at which the worker sweeps while things go wrong: beside the call, past its deadline, past the horizon."""
 TROUBLE_SECONDS, CALM_SECONDS = 120.0, 900.0
-CALM_SWEEPS = tuple(150.0 + 60.0 * n for n in range(12))
+CALM_SWEEPS = (150.0, 220.0, 300.0, 400.0, 550.0, 640.0, 720.0, 800.0, 900.0, 1000.0)
 
 
-def options_for(kind: str) -> Options:
+BASES = ("answered", "reply_lost")
+"""What becomes of the first send where no fault strikes it: only what is unknown is looked for and sent again."""
+
+
+def options_for(kind: str, base: str) -> Options:
     """A world of one operation with one kind of provider."""
     return Options(
         seed=f"search {kind}", operations=1, kinds=(kind,), rates={}, sends={}, looks={}, callers=2, workers=1, far=False,
         asks=0, assumed=True, beyond=False, ahead=False, sweep_seconds=0.0,
+        first="" if base == BASES[0] else base,
     )  # fmt: skip
 
 
@@ -40,32 +45,31 @@ class Explored:
         self.complete = False
 
 
-def explore(kind: str, path: Path, search: Search, most: int, step: Callable[[int], None]) -> Explored:
+def explore(kind: str, base: str, path: Path, search: Search, most: int) -> Explored:
     """Play every schedule there is, or as many as allowed."""
     found = Explored(kind)
     SqliteStore(path, clock=lambda: EPOCH).close()
     stores: list[SimStore] = []
     while not search.done and found.schedules < most:
         search.begin()
-        world = one(kind, path, search, stores)
+        world = one(options_for(kind, base), path, search, stores)
         found.schedules += 1
         found.violations += [(search.path(), said) for said in world.violations]
         search.end()
-        step(found.schedules)
     found.complete = search.done
     for store in stores:
         store.drop()
     return found
 
 
-def one(kind: str, path: Path, search: Search, stores: list[SimStore]) -> World:
+def one(options: Options, path: Path, search: Search, stores: list[SimStore]) -> World:
     """Play one schedule in a file that is wiped first."""
     _wipe(path)
-    world = World(options_for(kind), path, search, stores)
+    world = World(options, path, search, stores)
     time.world = world
     try:
         queue = Queue()
-        message = Message(kind=kind, key="order-1", amount=1)
+        message = Message(kind=options.kinds[0], key="order-1", amount=1)
         for name in ("caller 0", "caller 1"):
             live(world, name, "near", _once(world, message, queue), queue)
         live(world, "worker", "near", _sweeping(world))
@@ -97,9 +101,8 @@ def _sweeping(world: World) -> Callable[[Process], None]:
             if wait < 0:
                 continue
             world.stage.sleep(wait)
-            worker.sweep()
-            if world.calm and not worker.pending():
-                return
+            if not world.calm or worker.pending():
+                worker.sweep()
 
     return program
 

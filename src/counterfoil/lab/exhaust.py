@@ -1,0 +1,72 @@
+"""`counterfoil-lab exhaust`: one operation, two callers and a worker, and everything that can go wrong at any place.
+
+The same plans, executor and store as ever, under a scheduler that tries every placement of so many faults, and every
+order in which the processes can go on with so many switches. Nothing is drawn: a run is complete or says that it is not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+import msgspec
+
+from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.shares import cores, told_by
+from counterfoil.lab.world.provider import KINDS
+from counterfoil.lab.world.scenario import BASES
+
+SWITCHES = 1
+MOST = 200_000
+"""Schedules under one kind and base; more would be a search out of hand, and the run says so."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to explore."""
+
+    faults: int
+    kinds: tuple[str, ...] = KINDS
+    switches: int = SWITCHES
+    most: int = MOST
+    sabotage: str | None = None
+
+
+def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
+    """Explore each kind from each base and add up.
+
+    Raises:
+        RunFailed: a share of the search did not come to its end.
+    """
+    started = time.monotonic()
+    tasks = [(kind, base) for kind in plan.kinds for base in BASES]
+    rows = []
+    with ThreadPoolExecutor(max_workers=cores()) as pool:
+        waiting = [pool.submit(_explored, plan, *task) for task in tasks]
+        for done in as_completed(waiting):
+            rows.append(done.result())
+            step(f"{rows[-1]['kind']}, {rows[-1]['base']}")
+    rows.sort(key=lambda row: tasks.index((row["kind"], row["base"])))
+    schedules: dict[str, int] = {}
+    for row in rows:
+        schedules[row["kind"]] = schedules.get(row["kind"], 0) + row["schedules"]
+    violations = sum(row["violations"] for row in rows)
+    complete = all(row["complete"] for row in rows)
+    return {
+        "schedules": schedules,
+        "scope": {
+            "operations": 1, "callers": 2, "workers": 1, "faults": plan.faults, "switches": plan.switches,
+            "first_send": list(BASES),
+        },
+        "rows": rows, "violations": violations, "complete": complete, "seconds": round(time.monotonic() - started, 2),
+        "ok": complete and not violations,
+    }  # fmt: skip
+
+
+def _explored(plan: Plan, kind: str, base: str) -> dict[str, Any]:
+    given = (kind, base, str(plan.faults), str(plan.switches), str(plan.most))
+    lines = list(told_by(plan.sabotage, "counterfoil.lab.world.searching", *given))
+    if len(lines) != 1:
+        raise RunFailed(f"the search of {kind} from {base} did not come to an end")
+    return lines[0]
