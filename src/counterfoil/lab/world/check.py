@@ -30,6 +30,9 @@ def at_send(world: World, wire: Wire) -> list[str]:
     if not mine:
         return [f"I1 {wire.name}: attempt {wire.token} left before its receipt was durable"]
     faults = []
+    first = next((record for _, record in begun if record.get("provider_key")), None)
+    if (first or {}).get("provider_key", wire.name) != wire.name:
+        faults.append(f"I9 {wire.name}: not the provider key that its receipt names")
     frozen = next((body for *_, body in rows if body), None)
     if frozen is None or frozen[SALT_BYTES:] != wire.payload:
         faults.append(f"I9 {wire.name}: other bytes left than were frozen")
@@ -105,6 +108,10 @@ def _effects(world: World, history: History) -> list[str]:
         faults.append(f"I3: {len(sent)} writes to a provider without a key")
     if len({(w.payload, w.account) for w in sent}) > 1:
         faults.append("I9: its attempts did not send the same")
+    tokens = {w.token for w in sent}
+    attempts, _ = attempts_of(history.events)
+    if any(a.finding is Finding.NOT_SENT and a.token in tokens for a in attempts):
+        faults.append("I5: an attempt is said not to have left, and its bytes did")
     happened = [e for e in effects if e.account == operation.account]
     if operation.outcome is Outcome.SUCCEEDED and not happened:
         faults.append("I4: it is said to have succeeded, and nothing happened")

@@ -102,7 +102,7 @@ class SimExecutor(Executor):
         self.world.point(f"before {kind}")
         process = self.world.stage.process
         if isinstance(effect, Send) and process is not None:
-            self.world.sending[process] = effect.token
+            self.world.sending[process], self.world.sent_for[process] = effect.token, effect.operation
         reply = super().perform(effect)
         self.world.point(f"after {kind}")
         return reply

@@ -68,7 +68,9 @@ class World:
         self.skew: dict[str, float] = {}
         self.workers: dict[str, Process] = {}
         self.sending: dict[Process, str] = {}
-        """The attempt whose send each process is carrying out."""
+        """The attempt whose send each process has carried out last."""
+        self.sent_for: dict[Process, str] = {}
+        """And its operation."""
         self.situations: Counter[str] = Counter()
         self.violations: list[str] = []
         self.spooled: list[Spooled] = []
@@ -106,7 +108,7 @@ class World:
             self.seen(f"stopped: {where}")
             process.stopped_until = self.stage.now + self.chance.among("stop", (1.0, 30.0, 600.0))
         self.stage.sleep(self.chance.between("work", 0.0005, 0.02))
-        if where != "mid_socket" and self.strikes("interrupt"):
+        if self.strikes("interrupt"):
             self.seen(f"interrupted: {where}")
             raise KeyboardInterrupt
 
@@ -274,11 +276,26 @@ class World:
 
     def attempts(self, name: str) -> dict[str, int]:
         """The attempts of an operation as they stand in the file: number by token."""
+        if not name:
+            return {}
         n = int(name[3:15], 16)
         rows = self.read(
             "SELECT record FROM event WHERE id > ? AND id < ? AND kind = 'begun' ORDER BY id", n << 15, (n + 1) << 15
         )
         return {json.loads(record)["attempt"]["token"]: i + 1 for i, (record,) in enumerate(rows)}
+
+    def observed(self, name: str) -> int:
+        """How much evidence of an operation stands in the file."""
+        n = int(name[3:15], 16)
+        count = "SELECT count(*) FROM event WHERE id > ? AND id < ? AND kind = 'observed'"
+        return int(self.read(count, n << 15, (n + 1) << 15)[0][0])
+
+    def interrupted(self, process: Process) -> None:
+        """A process was told to end while it sent: what it knew of that send must stand by now."""
+        token, name = self.sending.get(process, ""), self.sent_for.get(process, "")
+        sure = not {"store_busy", "ack_lost"} & set(self.options.rates)
+        if sure and token in self.attempts(name) and not self.observed(name):
+            self.violations.append(f"I6 {name}: {token} was interrupted, and nothing is on record of it")
 
     def histories(self) -> list[History]:
         """Every operation, as the store reads it."""

@@ -76,7 +76,9 @@ def live(world: World, name: str, host: str, program: Callable[[Process], None],
     def life() -> None:
         try:
             program(process)
-        except (Crashed, KeyboardInterrupt):
+        except (Crashed, KeyboardInterrupt) as end:
+            if isinstance(end, KeyboardInterrupt):
+                world.interrupted(process)
             process.dead = True
             if queue is not None:
                 queue.lost(process)
@@ -230,6 +232,7 @@ def late_answer(world: World, ledger: Ledger, wire: Wire, token: str, answer: An
         return
     action = world.actions[wire.kind]
     plan = late(wire.name, action, number, answer, ledger._drawer.draw())  # noqa: SLF001 - as the executor does
+    before = world.observed(wire.name)
     try:
         drive(plan, ledger._executor)  # noqa: SLF001 - likewise
     except InvariantBroken:
@@ -240,3 +243,5 @@ def late_answer(world: World, ledger: Ledger, wire: Wire, token: str, answer: An
         return
     else:
         world.seen("a late answer was recorded")
+        if world.observed(wire.name) == before:
+            world.violations.append(f"I6 {wire.name}: an answer that came late is not on record")

@@ -37,8 +37,11 @@ SENDS = (
 """Every fate of a write; the first is the one where nothing goes wrong."""
 BEYOND = frozenset({"applied_beyond"})
 """Fates that break what the deployment assumes: only worlds that say so have them."""
+_PERHAPS = frozenset({"truncated", "html", "not_json"})
+"""Answers of something in between, which says nothing of whether the request was applied."""
 LOOKS = (
     "shown", "error", "unauthorized", "html", "empty", "cut", "lost", "partial", "everything", "wrong_account", "hangs",
+    "not_found",
 )  # fmt: skip
 """Every fate of a look."""
 
@@ -150,7 +153,10 @@ class Provider:
                 if len(world.truth.effects) > happened:  # a repeat that it knows is none of its faults
                     self._apply(wire)
                 return answer
-        answer = self._arrive(wire)
+        if fate in _PERHAPS and not world.chance.among("applied", (True, False)):
+            answer: Answer = _told(500, {"error": "internal"})  # never seen: what is seen says nothing either way
+        else:
+            answer = self._arrive(wire)
         if fate == "error_replayed" and wire.name in self._keys:
             self._keys[wire.name].answer = _told(500, {"error": "internal"})
         return {
@@ -218,6 +224,8 @@ class Provider:
                 return (_told(500, {"error": "internal"}),)
             case "unauthorized":
                 return (_told(401, {"error": "unauthorized"}),)
+            case "not_found":
+                return (_told(404, {"error": "not_found"}),)
             case "html":
                 return (Replied(status=200, body=HTML),)
             case "empty":
@@ -234,7 +242,9 @@ class Provider:
                 mine = {"account": order.account, "state": "done", "payload": json.loads(order.payload)}
                 return (_listed([{"id": f"ef_lie_{n}", **mine, **_names(one)} for n, one in enumerate(names)]),)
             case "wrong_account":
-                return (_listed([{**known, "account": OTHER_ACCOUNT}]),)
+                return (_told(200, {"account": OTHER_ACCOUNT, "complete": True, "items": [
+                    {**known, "account": OTHER_ACCOUNT}
+                ]}),)  # fmt: skip
         return (_listed([*shown, known]),)
 
 

@@ -1,0 +1,164 @@
+"""Mutants of what an answer proves, and of what all attempts come to together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from counterfoil.domain.words import Finding
+
+
+def _judged_as(changes: Any) -> None:
+    """Have the judge's evidence changed by `changes(answer, evidence)` wherever it is used."""
+    from counterfoil.plans import observing
+
+    judge, place = observing.judge, observing
+    changed: Any = place
+
+    def judged(contract: Any, answer: Any, attempt: int, effect: str) -> Any:
+        evidence = judge(contract, answer, attempt, effect)
+        finding = changes(answer, evidence)
+        if finding is None:
+            return evidence
+        named = {"effect": effect} if finding is Finding.SUCCEEDED else {}
+        return msgspec.structs.replace(evidence, finding=finding, rule=evidence.rule or "mutant", **named)
+
+    changed.judge = judged
+
+
+def timeout_is_rejected() -> None:
+    """Call silence a failure."""
+    from counterfoil.domain.answer import Silent
+
+    _judged_as(lambda answer, e: Finding.REJECTED if isinstance(answer, Silent) and e.finding is Finding.UNKNOWN else None)
+
+
+def error_is_rejected() -> None:
+    """Call a server's error a failure."""
+    from counterfoil.domain.answer import Replied
+
+    _judged_as(lambda answer, _: Finding.REJECTED if isinstance(answer, Replied) and answer.status >= 500 else None)  # noqa: PLR2004
+
+
+def bad_json_is_success() -> None:
+    """Believe a status line whose body nobody can read."""
+    from counterfoil.domain import body
+    from counterfoil.domain.answer import Replied
+
+    def changes(answer: Any, evidence: Any) -> Finding | None:
+        ok = isinstance(answer, Replied) and answer.complete and answer.status in (200, 201)
+        return Finding.SUCCEEDED if ok and not body.parse(answer.body).ok else None
+
+    _judged_as(changes)
+
+
+def accepted_is_success() -> None:
+    """Take 202 for done."""
+    from counterfoil.domain.answer import Replied
+
+    _judged_as(lambda answer, _: Finding.SUCCEEDED if isinstance(answer, Replied) and answer.status == 202 else None)  # noqa: PLR2004
+
+
+def last_rejection_wins() -> None:
+    """Let the newest attempt speak for all of them."""
+    from counterfoil.domain import rules
+
+    fold, place = rules.fold, rules
+    changed: Any = place
+    changed.fold = lambda attempts, discrepancy, *, follows: fold(
+        attempts[-1:] if attempts and attempts[-1].finding is Finding.REJECTED else attempts, discrepancy, follows=follows
+    )
+
+
+def not_sent_is_ready() -> None:
+    """Forget what may have left as soon as a later attempt did not."""
+    from counterfoil.domain import rules
+
+    fold, place = rules.fold, rules
+    changed: Any = place
+    changed.fold = lambda attempts, discrepancy, *, follows: fold(
+        attempts[-1:] if attempts and attempts[-1].finding is Finding.NOT_SENT else attempts, discrepancy, follows=follows
+    )
+
+
+def absent_overwrites_found() -> None:
+    """Let whatever was said last be true."""
+    from counterfoil.domain import attempt
+
+    move = attempt._move  # noqa: SLF001 - a mutant replaces what nobody may call
+    changed: Any = attempt
+
+    def moved(one: Any, evidence: Any) -> tuple[Any, bool]:
+        if evidence.finding in (Finding.ABSENT, Finding.REJECTED):
+            return evidence.finding, False
+        return move(one, evidence)
+
+    changed._move = moved  # noqa: SLF001 - likewise
+
+
+def late_evidence_dropped() -> None:
+    """Hear nothing of an attempt that somebody has spoken of already."""
+    from counterfoil.domain import rules
+    from counterfoil.domain.command import Declined
+    from counterfoil.domain.event import attempts_of
+    from counterfoil.domain.words import Source
+
+    observe = rules.observe
+    changed: Any = rules
+
+    def observed(evidence: Any, *given: Any, **named: Any) -> Any:
+        rule = observe(evidence, *given, **named)
+
+        def judged(history: Any, now: float) -> Any:
+            attempts, _ = attempts_of(history.events)
+            late = evidence.source is Source.LATE_ANSWER and attempts[evidence.attempt - 1].finding is not None
+            return Declined(because=("it is too late",)) if late else rule(history, now)
+
+        return judged
+
+    changed.observe = observed
+
+
+def stale_sweep() -> None:
+    """Let an old look speak of attempts that began after it."""
+    from counterfoil.domain import attempt
+
+    changed: Any = attempt
+    changed._known_then = lambda attempts, _: frozenset(a.number for a in attempts)  # noqa: SLF001 - likewise
+
+
+def sigterm_is_cancelled() -> None:
+    """Call what was interrupted cancelled."""
+    from counterfoil.domain.answer import Silent
+    from counterfoil.plans.effects import Flight
+
+    changed: Any = Flight
+    changed.interrupted = lambda _, reason: Silent(may_have_left=False, reason=reason)
+
+
+def exception_only() -> None:
+    """Record nothing where something else than an Exception cuts a send short."""
+    from counterfoil.plans import dispatch
+
+    send = dispatch.send
+    changed: Any = dispatch
+
+    def sent(*given: Any, **named: Any) -> Any:
+        plan = send(*given, **named)
+        effect = next(plan)
+        while True:
+            try:
+                reply = yield effect
+            except Exception as error:  # noqa: BLE001 - it is handed on
+                effect = plan.throw(error)
+            except BaseException:
+                plan.close()
+                raise
+            else:
+                try:
+                    effect = plan.send(reply)
+                except StopIteration as stop:
+                    return stop.value
+
+    changed.send = sent

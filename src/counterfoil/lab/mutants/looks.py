@@ -1,0 +1,72 @@
+"""Mutants of looking: when "not found" counts, whose things are looked at, and how often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _absence_without(*reasons: str) -> None:
+    """Judge absence without some of its conditions."""
+    from counterfoil.plans import reconcile
+
+    import msgspec
+
+    absence = reconcile.absence
+    changed: Any = reconcile
+
+    def judged(**said: Any) -> Any:
+        verdict = absence(**said)
+        missing = tuple(reason for reason in verdict.missing if reason not in reasons)
+        return msgspec.structs.replace(verdict, proven=not missing, missing=missing)
+
+    changed.absence = judged
+
+
+def not_found_is_absent() -> None:
+    """Take any 404 for proof, without a known item in the same look."""
+    from counterfoil.domain import absence as conditions
+    from counterfoil.domain import reading
+
+    _absence_without(conditions.NO_POSITIVE, conditions.NO_NEGATIVE)
+    page = reading._page  # noqa: SLF001 - a mutant replaces what nobody may call
+    changed: Any = reading
+    changed._page = lambda look, answer: (  # noqa: SLF001 - likewise
+        reading._Page() if getattr(answer, "status", 0) == 404 else page(look, answer)  # noqa: PLR2004, SLF001
+    )
+
+
+def eventual_absence() -> None:
+    """Believe an index that lags."""
+    from counterfoil.domain import absence as conditions
+
+    _absence_without(conditions.NOT_STRONG, conditions.LAG_UNKNOWN)
+
+
+def absence_without_horizon() -> None:
+    """Believe a look that was made before the request could arrive."""
+    from counterfoil.domain import absence as conditions
+
+    _absence_without(conditions.TOO_EARLY)
+
+
+def wrong_account_absent() -> None:
+    """Believe what another account's things show."""
+    from counterfoil.domain import reading
+
+    changed: Any = reading
+    changed._account = lambda *_: "equal"  # noqa: SLF001 - a mutant replaces what nobody may call
+
+
+def read_budget_ignored() -> None:
+    """Look as often as it takes."""
+    from counterfoil.domain import rules
+
+    against = rules._against_look  # noqa: SLF001 - a mutant replaces what nobody may call
+    changed: Any = rules
+    changed._against_look = lambda *given, **named: tuple(  # noqa: SLF001 - likewise
+        said for said in against(*given, **named) if "budget" not in said
+    )
+    from counterfoil.domain import schedule
+
+    step = schedule.next_step
+    changed.next_step = lambda *given, looks, jitter: step(*given, looks=min(looks, 1), jitter=jitter)
