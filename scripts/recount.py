@@ -6,7 +6,9 @@ per applied effect, written by the provider), ``wire.jsonl`` (a line per request
 prints its own counts and compares them with ``DIR/result.json``, where that exists: the sums, the figures of each
 contract (folder ``CONTRACT``) and each row (folder ``CASE-RUNNER``). What ``counterfoil-lab approvals`` left has one
 wire for all and a store per case (``cases/CASE/receipts.db``): there each send is held against the store's own event
-rows, and bytes that nobody had allowed are counted, and uses of an approval beyond those it was good for.
+rows, and bytes that nobody had allowed are counted, and uses of an approval beyond those it was good for. What
+``counterfoil-lab simulate`` left has a folder per virtual world, with what people decided there (``words.jsonl``) and
+whether what the deployment assumes held there (``world.json``).
 
 Exit codes: 0 the counts agree, or there is nothing to compare; 1 they do not; 2 the folder cannot be counted.
 A count whose source is missing is null; a result that claims it all the same disagrees.
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 EFFECTS, WIRE, STORE, KILLS, RESULT = "effects.jsonl", "wire.jsonl", "receipts.db", "kills.jsonl", "result.json"
+WORDS, WORLD = "words.jsonl", "world.json"
 
 FROM_STORE = (
     "operations", "unrecorded", "excess_sends", "false_outcomes", "unknown_seen", "manual_review", "safe_to_retry",
@@ -34,8 +37,9 @@ FROM_STORE = (
 )  # fmt: skip
 SUMMED = ("effects", "sends", "duplicates", *FROM_STORE, "kills")
 AUTHORITY = ("cases", "bytes_sent_without_authority", "approvals_used_twice")
+WORLDS = ("second_effects", "false_outcomes", "false_beyond")
 PER_CASE = ("effects", "sends", "authorised", "permission", "outcome")
-COMPARED = (*SUMMED, "kills_by_window", *AUTHORITY, "authorised", "permission", "outcome")
+COMPARED = (*SUMMED, "kills_by_window", "second_effects", "false_beyond", *AUTHORITY, "authorised", "permission", "outcome")
 """What a result may claim that is counted here as well; other fields are the laboratory's own."""
 
 WINDOWS = ("before_claim", "claim_to_outcome", "look_to_evidence", "after_outcome")
@@ -297,6 +301,35 @@ def window(kill: Entry, events: Iterable[Event]) -> str:
     return "look_to_evidence" if looks else "after_outcome" if began else "before_claim"
 
 
+# -- virtual worlds ----------------------------------------------------------------------------------------------------
+
+
+def world(folder: Path) -> Counts:
+    """Count one virtual world; where an assumption is broken, what was concluded from it is counted apart."""
+    counts = count(folder)
+    said = Counter(entry["name"] for entry in lines(folder / WORDS) or [] if entry["verb"] == "override")
+    requests: dict[str, set[int]] = {}
+    for effect in lines(folder / EFFECTS) or []:
+        if effect["wire"]:
+            requests.setdefault(effect["name"], set()).add(effect["wire"])
+    try:
+        held = json.loads((folder / WORLD).read_text("utf-8"))["assumptions"] == "hold"
+    except (OSError, ValueError, KeyError) as broken:
+        raise NotCountable(f"{folder / WORLD} does not say whether the assumptions hold") from broken
+    wrong = counts["false_outcomes"]
+    return counts | {
+        "second_effects": sum(max(0, len(found) - 1 - said[name]) for name, found in requests.items()),
+        "false_outcomes": wrong if held else 0,
+        "false_beyond": 0 if held else wrong,
+    }
+
+
+def simulation(top: Path) -> Counts:
+    """Count every world of a simulation and add up."""
+    runs = {path.parent.name: world(path.parent) for path in sorted(top.glob(f"*/{WORDS}"))}
+    return {name: _total(run[name] for run in runs.values()) for name in (*SUMMED, *WORLDS)} | {"runs": runs}
+
+
 # -- authority ---------------------------------------------------------------------------------------------------------
 
 
@@ -485,6 +518,8 @@ def recount(top: Path) -> Counts:
         return count(top) | authority(top)
     if (top / EFFECTS).exists():
         return count(top)
+    if any(top.glob(f"*/{WORDS}")):
+        return simulation(top)
     runs = {path.parent.name: count(path.parent) for path in sorted(top.glob(f"*/{EFFECTS}"))}
     if not runs:
         raise NotCountable(f"{top} has no {EFFECTS}, nor has any folder directly below it")

@@ -10,11 +10,17 @@ from typing import NoReturn
 from counterfoil.cli.parser import count
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.kill_loop import CONTRACTS
+from counterfoil.lab.mutants.command import TIERS
+from counterfoil.lab.world.provider import KINDS
+from counterfoil.lab.exhaust import MOST
 
 OPERATIONS, OPERATIONS_MAX = 200, 10_000
 KILLS, KILLS_MAX = 30, 1_000
 ROUNDS, ROUNDS_MAX = 60, 1_000
 SEED_MAX = 1_000_000_000
+SIMULATED, SIMULATED_MAX = 20_000, 10_000_000
+FAULTS, FAULTS_MAX = 1, 3
+SCHEDULES_MAX = 10_000_000
 
 SERVERS = ("provider", "proxy")
 """Commands that serve until they are ended; each reads its own arguments, and here they only have their line."""
@@ -46,6 +52,9 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
         ("demo", "one agent, three accidents, with receipts and without", ()),
         ("kill-loop", "`counterfoil run`, killed and started again until done", _KILL_LOOP),
         ("approvals", "nothing goes without its authority: changed, expired, revoked, used up", ()),
+        ("simulate", "thousands of operations in virtual worlds, each with troubles of its own", _SIMULATE),
+        ("exhaust", "one operation, and everything that can go wrong at any place", _EXHAUST),
+        ("mutants", "each safety rule turned off once, and what notices", _MUTANTS),
         ("bench", "what a receipt costs on this machine", _BENCH),
     ):
         command = commands.add_parser(
@@ -95,7 +104,7 @@ def _contract(command: argparse.ArgumentParser) -> None:
 
 def _seed(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--seed", metavar="N", type=count(0, SEED_MAX), default=1, help="draws where the kills are aimed (default 1)"
+        "--seed", metavar="N", type=count(0, SEED_MAX), default=1, help="draws what is left to chance (default 1)"
     )
 
 
@@ -110,5 +119,34 @@ def _rounds(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _simulated(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--operations", metavar="N", type=count(1, SIMULATED_MAX), default=SIMULATED,
+        help=f"operations at least (default {SIMULATED})",
+    )  # fmt: skip
+    command.add_argument("--world", metavar="N", type=count(0, SIMULATED_MAX), help="tell one world of that seed")
+
+
+def _exhausted(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--faults", metavar="N", type=count(0, FAULTS_MAX), default=FAULTS,
+        help=f"how many may strike in one schedule (default {FAULTS})",
+    )  # fmt: skip
+    command.add_argument("--kind", choices=(*KINDS, "all"), default="all", help="one kind of provider (default all)")
+    command.add_argument(
+        "--most", metavar="N", type=count(1, SCHEDULES_MAX), default=MOST,
+        help=f"schedules of one kind and first send at most (default {MOST})",
+    )  # fmt: skip
+
+
+def _mutants(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--tier", choices=TIERS, default=TIERS[0], help=f"how far to go (default {TIERS[0]})")
+    command.add_argument("--only", metavar="MUTANT", action="append", default=[], help="this one; may be repeated")
+    command.add_argument("--list", action="store_true", help="say what there is, and try none")
+
+
 _KILL_LOOP = (_operations, _kills, _contract, _seed)
 _BENCH = (_store, _rounds)
+_SIMULATE = (_simulated, _seed)
+_EXHAUST = (_exhausted,)
+_MUTANTS = (_mutants,)

@@ -16,6 +16,7 @@ from counterfoil.lab import arguments as command_line
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.processes import NotReady
 from counterfoil.lab.sabotage import checked
+from counterfoil.lab.simulate import Plan
 
 HELD, BROKEN, NOT_RUN = 0, 1, 3
 """Every rule held; one is broken; the run says nothing about them."""
@@ -58,8 +59,7 @@ def _serve(name: str, *rest: str) -> int:
 
 def _carry_out(asked: argparse.Namespace) -> int:
     checked(asked.sabotage, asked.command)
-    run = {"demo": _demo, "kill-loop": _kill_loop, "approvals": _approvals, "bench": _bench}[asked.command]
-    return run(asked)
+    return _RUNS[asked.command](asked)
 
 
 def _bench(asked: argparse.Namespace) -> int:
@@ -85,6 +85,7 @@ def _announce(what: str) -> None:
 def _demo(asked: argparse.Namespace) -> int:
     from counterfoil.lab import demo
     from counterfoil.lab.agentloop import GUARDED
+    from counterfoil.lab.canary import leaks
     from counterfoil.lab.progress import progress
     from counterfoil.lab.run_folder import run_folder, write_exports, write_result
 
@@ -92,6 +93,8 @@ def _demo(asked: argparse.Namespace) -> int:
         with progress(len(demo.ACCIDENTS) * len(demo.RUNNERS)) as step:
             rows = demo.run(top, asked.sabotage, step)
         result = demo.as_json(rows)
+        result["leaks"] = leaks(top)
+        result["ok"] = result["ok"] and not result["leaks"]
         if asked.keep:
             for case in demo.ACCIDENTS:
                 write_exports(demo.folder_of(top, case, GUARDED))
@@ -144,7 +147,93 @@ def _approvals(asked: argparse.Namespace) -> int:
     return _ended(result, as_json=asked.json)
 
 
+def _simulate(asked: argparse.Namespace) -> int:
+    from counterfoil.lab import simulate
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_result
+
+    plan = simulate.Plan(operations=asked.operations, seed=asked.seed, sabotage=asked.sabotage)
+    if asked.world is not None:
+        return _one_world(plan, asked.world, as_json=asked.json)
+    with run_folder(asked.keep) as top:
+        with progress(plan.worlds) as step:
+            result = simulate.run(plan, top if asked.keep else None, step)
+        if asked.keep:
+            write_result(top, result)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+        from counterfoil.lab.simulate_page import show
+
+        show(result, console())
+    return _ended(result, as_json=asked.json)
+
+
+def _one_world(plan: Plan, world: int, *, as_json: bool) -> int:
+    from counterfoil.cli.terminal import console
+    from counterfoil.lab.simulate import story
+    from counterfoil.lab.simulate_page import tell
+
+    if not as_json:
+        return BROKEN if tell(story(plan, world), console()) else HELD
+    *_, last = story(plan, world)
+    return _ended({**last, "ok": not last["violations"]}, as_json=True)
+
+
+def _exhaust(asked: argparse.Namespace) -> int:
+    from counterfoil.lab import exhaust
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_result
+    from counterfoil.lab.world.provider import KINDS
+
+    kinds = KINDS if asked.kind == "all" else (asked.kind,)
+    plan = exhaust.Plan(faults=asked.faults, kinds=kinds, most=asked.most, sabotage=asked.sabotage)
+    with run_folder(asked.keep) as top:
+        with progress(len(plan.tasks)) as step:
+            result = exhaust.run(plan, step)
+        if asked.keep:
+            write_result(top, result)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+        from counterfoil.lab.exhaust_page import show
+
+        show(result, console())
+    return _ended(result, as_json=asked.json)
+
+
+def _mutants(asked: argparse.Namespace) -> int:
+    from counterfoil.lab.mutants import command, page
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_result
+
+    if asked.list:
+        result = {"mutants": command.listed(), "ok": True}
+    else:
+        plan = command.Plan(tier=asked.tier, slugs=tuple(map(str, map(checked, asked.only))))
+        with run_folder(asked.keep) as top:
+            with progress(len(plan.chosen())) as step:
+                result = command.run(plan, step)
+            if asked.keep:
+                write_result(top, result)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+
+        (page.show_list(result["mutants"], console()) if asked.list else page.show(result, console()))
+    return _ended(result, as_json=asked.json)
+
+
 def _ended(result: Mapping[str, Any], *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(result), flush=True)
     return HELD if result["ok"] else BROKEN
+
+
+_RUNS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "demo": _demo,
+    "kill-loop": _kill_loop,
+    "approvals": _approvals,
+    "simulate": _simulate,
+    "exhaust": _exhaust,
+    "mutants": _mutants,
+    "bench": _bench,
+}
+"""What carries each command out."""

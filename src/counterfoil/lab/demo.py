@@ -33,6 +33,8 @@ CONTRACT_CHANGES: Mapping[str, Any] = {
     "read_budget": {"looks_max": 20, "first_after_seconds": 0.1, "spacing_seconds": 0.2},
 }
 CONTRACT = "lab.lookup"
+ERRORS = "agent.err"
+"""What the agent's last life said on its error stream."""
 
 
 class Accident(NamedTuple):
@@ -117,6 +119,7 @@ class _Scene:
                 waited = time.monotonic() - killed_at
             with self._agent(provider.port) as agent:
                 code = agent.wait(LIFE_SECONDS_MAX)
+                (self._folder / ERRORS).write_text(agent.errors(), encoding="utf-8")
                 if code != 0:
                     raise RunFailed(f"the {self._runner} agent ended with {code}: {agent.errors()}")
         sent, effects = count_effects(self._folder)

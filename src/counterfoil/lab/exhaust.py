@@ -15,8 +15,8 @@ import msgspec
 
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.shares import cores, told_by
+from counterfoil.lab.world.options import BASES
 from counterfoil.lab.world.provider import KINDS
-from counterfoil.lab.world.scenario import BASES
 
 SWITCHES = 1
 MOST = 200_000
@@ -32,6 +32,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     most: int = MOST
     sabotage: str | None = None
 
+    @property
+    def tasks(self) -> list[tuple[str, str]]:
+        """Each kind, from each thing that can become of the first send."""
+        return [(kind, base) for kind in self.kinds for base in BASES]
+
 
 def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
     """Explore each kind from each base and add up.
@@ -40,7 +45,7 @@ def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
         RunFailed: a share of the search did not come to its end.
     """
     started = time.monotonic()
-    tasks = [(kind, base) for kind in plan.kinds for base in BASES]
+    tasks = plan.tasks
     rows = []
     with ThreadPoolExecutor(max_workers=cores()) as pool:
         waiting = [pool.submit(_explored, plan, *task) for task in tasks]

@@ -16,13 +16,18 @@ from typing import Any
 import msgspec
 
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.shares import cores, told_by_all
+from counterfoil.lab.shares import cores, told_by, told_by_all
 from counterfoil.lab.world.situations import SITUATIONS
 
 PER_WORLD = 60
 """Messages in one world; now and then two of them are one operation."""
+SUMMED = ("sends", "effects", "second_effects", "false_outcomes", "false_beyond", "unrecorded")
+"""What the raw truth shows to anybody, and `scripts/recount.py` counts as well."""
 SHOWN_MAX = 20
 """Broken laws told in the result; all of them are counted."""
+SHRINK_SECONDS = 20.0
+"""How long a failing world is made smaller."""
+STORY = "counterfoil.lab.world.story"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,10 +37,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     sabotage: str | None = None
 
-
-def worlds_for(operations: int) -> int:
-    """How many worlds have at least so many operations."""
-    return -(-operations // (PER_WORLD * 9 // 10))
+    @property
+    def worlds(self) -> int:
+        """How many worlds have at least so many operations."""
+        return -(-self.operations // (PER_WORLD * 9 // 10))
 
 
 def run(plan: Plan, keep: Path | None, step: Callable[[str], None]) -> dict[str, Any]:
@@ -44,7 +49,7 @@ def run(plan: Plan, keep: Path | None, step: Callable[[str], None]) -> dict[str,
     Raises:
         RunFailed: a share of the worlds did not come to its end.
     """
-    started, worlds = time.monotonic(), worlds_for(plan.operations)
+    started, worlds = time.monotonic(), plan.worlds
     told: dict[int, dict[str, Any]] = {}
     for one in _played(plan, worlds, keep):
         told[one["world"]] = one
@@ -52,7 +57,22 @@ def run(plan: Plan, keep: Path | None, step: Callable[[str], None]) -> dict[str,
     if len(told) != worlds:
         raise RunFailed(f"{worlds - len(told)} of {worlds} worlds did not come to an end")
     rows = [told[number] for number in sorted(told)]
-    return _summed(plan, rows, time.monotonic() - started)
+    summed = _summed(plan, rows, time.monotonic() - started)
+    return summed | {"smallest": _smallest(plan, summed["broken"])}
+
+
+def story(plan: Plan, world: int) -> Iterator[dict[str, Any]]:
+    """One world as it happens; its last line says which laws it broke."""
+    yield from told_by(plan.sabotage, STORY, "tell", str(plan.seed), str(world), str(PER_WORLD))
+
+
+def _smallest(plan: Plan, broken: list[str]) -> dict[str, Any] | None:
+    """The first world that broke a law, made smaller; with the options that make it again."""
+    if not broken:
+        return None
+    world = broken[0].removeprefix(f"world {plan.seed}-").partition(":")[0]
+    arguments = (str(plan.seed), world, str(PER_WORLD), law_of(broken[0]), str(SHRINK_SECONDS))
+    return next(iter(told_by(plan.sabotage, STORY, "shrink", *arguments)), None)
 
 
 def _played(plan: Plan, worlds: int, keep: Path | None) -> Iterator[dict[str, Any]]:
@@ -73,7 +93,7 @@ def _summed(plan: Plan, rows: list[dict[str, Any]], seconds: float) -> dict[str,
     hit = [name for name in SITUATIONS if met[name]]
     return {
         "seed": plan.seed, "worlds": len(rows), "operations": sum(row["operations"] for row in rows),
-        "sends": sum(row["sends"] for row in rows), "effects": sum(row["effects"] for row in rows),
+        **{name: sum(row[name] for row in rows) for name in SUMMED},
         "violations": len(broken), "laws": dict(Counter(law_of(said) for said in broken)),
         "broken": broken[:SHOWN_MAX], "seconds": round(seconds, 2), "trace": trace.hexdigest(),
         "situations": {

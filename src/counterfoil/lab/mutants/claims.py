@@ -216,18 +216,37 @@ def no_deadline_before_write() -> None:
 
 def settle_not_fenced() -> None:
     """Write an outcome over whatever was written meanwhile."""
-    from counterfoil.store import transaction
+    from counterfoil.domain.command import Settle
+    from counterfoil.store import rows, sqlite, transaction
 
-    changed: Any = transaction
-    changed.SETTLE = transaction.SETTLE.replace("AND seq = ?", "AND ? >= 0")
+    import msgspec
+
+    settle = transaction.settle
+    place: Any = sqlite
+
+    def settled(db: Any, s: Settle, now: float) -> Any:
+        found = rows.by_number(db, s.n)
+        moved = found is not None and found.seq > s.seq and rows.history(db, found).events[-1].record != s.record
+        if moved and found is not None:
+            s = msgspec.structs.replace(s, seq=found.seq, head=rows.history(db, found).head)
+        return settle(db, s, now)
+
+    place._RUNS = {**place._RUNS, Settle: settled}  # noqa: SLF001 - a mutant replaces what nobody may call
 
 
 def token_compared_loosely() -> None:
-    """Take a later word of an operation for one's own."""
-    from counterfoil.store import transaction
+    """Take whatever stands where one's own word belongs for one's own."""
+    from counterfoil.domain.command import Settled, Stale
+    from counterfoil.store import rows, transaction
 
     changed: Any = transaction
-    changed.SETTLE = transaction.SETTLE.replace("AND seq = ?", "AND seq >= ?")
+
+    def before(db: Any, s: Any) -> Any:
+        found = "SELECT at, hash FROM event WHERE id = ?"
+        row = db.execute(found, (rows.event_id(s.n, s.seq + 1),)).fetchone()
+        return Stale() if row is None else Settled(at=row[0], head=row[1])
+
+    changed._settled_before = before  # noqa: SLF001 - a mutant replaces what nobody may call
 
 
 def conflict_returns_receipt() -> None:

@@ -9,30 +9,34 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from counterfoil.lab.world import run
 from counterfoil.lab.world.options import Options, drawn
 from counterfoil.lab.world.play import World
+from counterfoil.lab.world.score import counted
 
 
 def tell(world: World, number: int, operations: int) -> dict[str, Any]:
     """What one world came to."""
     return {
         "world": number, "operations": operations, "sends": len(world.truth.wire),
-        "effects": len(world.truth.effects), "trace": world.digest(), "situations": dict(world.situations),
-        "violations": world.violations,
+        "effects": len(world.truth.effects), **counted(world), "trace": world.digest(),
+        "situations": dict(world.situations), "violations": world.violations,
     }  # fmt: skip
 
 
-def played(options: Options, keep: Path | None = None) -> tuple[World, int]:
+def played(
+    options: Options, keep: Path | None = None, tell: Callable[[float, str], None] | None = None
+) -> tuple[World, int]:
     """Play one world in a file of its own; how many operations it had."""
     with run.folder() as folder:
         path = folder / "receipts.db"
-        world = run.play(options, path)
+        world = run.play(options, path, tell)
         if keep is not None:
-            world.truth.keep(keep)
+            world.truth.keep(keep, assumptions="hold" if options.assumptions_hold else "broken")
             shutil.copy(path, keep / path.name)
     return world, world.operations
 

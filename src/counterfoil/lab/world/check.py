@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from counterfoil.domain.audit import audit
@@ -10,42 +9,10 @@ from counterfoil.domain.care import looks_granted
 from counterfoil.domain.event import EventKind, History, attempts_of, begun_of, evidence_of
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.schedule import CALL, REST, REVIEW
-from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission
-from counterfoil.lab.world.truth import Wire
+from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission, Source
 
 if TYPE_CHECKING:
     from counterfoil.lab.world.play import World
-
-SEQ_BITS = 15
-SALT_BYTES = 16
-
-
-def at_send(world: World, wire: Wire) -> list[str]:
-    """I1, I8, I9 and I11, asked when the first byte of a write leaves."""
-    n = int(wire.name[3:15], 16)
-    low, high = n << SEQ_BITS, (n + 1) << SEQ_BITS
-    rows = world.read("SELECT id, kind, record, body FROM event WHERE id > ? AND id < ? ORDER BY id", low, high)
-    begun = [(i, json.loads(record)) for i, kind, record, _ in rows if kind == "begun"]
-    mine = [i for i, record in begun if record["attempt"]["token"] == wire.token]
-    if not mine:
-        return [f"I1 {wire.name}: attempt {wire.token} left before its receipt was durable"]
-    faults = []
-    first = next((record for _, record in begun if record.get("provider_key")), None)
-    if (first or {}).get("provider_key", wire.name) != wire.name:
-        faults.append(f"I9 {wire.name}: not the provider key that its receipt names")
-    frozen = next((body for *_, body in rows if body), None)
-    if frozen is None or frozen[SALT_BYTES:] != wire.payload:
-        faults.append(f"I9 {wire.name}: other bytes left than were frozen")
-    if any(json.loads(record).get("decision") == "abandon" and i < mine[0] for i, kind, record, _ in rows
-           if kind == "decided"):  # fmt: skip
-        faults.append(f"I8 {wire.name}: sent after it was abandoned")
-    if any(w.token == wire.token and w.name == wire.name for w in world.truth.wire):
-        faults.append(f"I3 {wire.name}: attempt {wire.token} was written twice")
-    later = [record.get("basis") for i, record in begun if i > mine[0]]
-    # Beside one that may still write only a person lets another go, or a name that is never given again.
-    if any(basis != Basis.OPERATOR_OVERRIDE for basis in later) and wire.kind != "natural":
-        faults.append(f"I11 {wire.name}: {wire.token} was written after a later attempt was claimed")
-    return faults
 
 
 def at_end(world: World) -> list[str]:
@@ -86,6 +53,7 @@ def _about(world: World, history: History) -> list[str]:
     return [
         *_effects(world, history),
         *_evidence(history),
+        *_replays(history),
         *_reads(world, history),
         *_rest(world, operation, history),
     ]
@@ -97,7 +65,7 @@ def _effects(world: World, history: History) -> list[str]:
     sent, effects = truth.sent(operation.id), truth.of(operation.id)
     faults = []
     overrides = sum(begun_of(e).basis == Basis.OPERATOR_OVERRIDE for e in history.events if e.kind is EventKind.BEGUN)
-    words = sum(w.verb == "override" and w.name == operation.id for w in truth.words)
+    words = len(truth.said(operation.id, "override"))
     requests = {e.wire for e in effects}
     protected = operation.action in ("key", "natural")
     if len(requests) > 1 + min(overrides, words):
@@ -118,6 +86,9 @@ def _effects(world: World, history: History) -> list[str]:
     ended = operation.outcome is Outcome.REJECTED and operation.discrepancy is not Discrepancy.OPEN
     if ended and effects and not _forgiven(world, history):
         faults.append(f"I5: it is said not to have happened, and it did ({operation.settled_by})")
+    nothing = (operation.outcome, operation.dispatch) == (Outcome.UNOBSERVED, Dispatch.NOT_STARTED)
+    if nothing and effects:
+        faults.append("I5: nothing of it is said to have left, and it happened")
     gone = operation.permission in (Permission.DENIED, Permission.EXPIRED)
     if gone and sent and operation.dispatch is Dispatch.NOT_STARTED and not all(_not_left(history)):
         faults.append(f"I5: {operation.permission.value}, and bytes left")
@@ -133,7 +104,7 @@ def _not_left(history: History) -> list[bool]:
 def _forgiven(world: World, history: History) -> bool:
     """What was concluded from an assumption that this world breaks can be wrong: A3, how long a delivery takes; A6, the
     clock."""
-    if not (world.options.beyond or "clock_step" in world.options.rates):
+    if world.options.assumptions_hold:
         return False
     world.seen("an assumption was broken, and what was proven by it is wrong")
     return history.operation.settled_by.startswith("absent")
@@ -149,6 +120,26 @@ def _evidence(history: History) -> list[str]:
     attempts, _ = attempts_of(history.events)
     if unknown and not operation.unresolved and any(a.finding is Finding.UNKNOWN for a in attempts):
         faults.append("I7: its last word is unknown, and it counts as resolved")
+    return faults
+
+
+def _replays(history: History) -> list[str]:
+    """I11: no repeat beside an attempt that nobody has reported on, nor one that may still write."""
+    reported: set[int] = set()
+    quiet: set[int] = set()
+    faults = []
+    number = 0
+    for event in history.events:
+        if event.kind is EventKind.OBSERVED:
+            evidence = evidence_of(event)
+            reported |= {evidence.attempt} if evidence.source is not Source.LOOK else set()
+            quiet |= {evidence.attempt} if evidence.quiesced else set()
+        elif event.kind is EventKind.BEGUN:
+            begun = begun_of(event)
+            safe = reported if begun.key_valid_seconds is None else reported & quiet
+            if begun.basis == Basis.SAME_KEY_REPLAY and not safe >= set(range(1, number + 1)):
+                faults.append("I11: it was sent again while an attempt was not reported on, or might still write")
+            number += 1
     return faults
 
 
@@ -173,11 +164,13 @@ def _rest(world: World, operation: Operation, history: History) -> list[str]:
 
 
 def _commits(world: World) -> list[str]:
-    """I6: whatever was acknowledged stands, at its place, with the chain that led to it."""
+    """I6: whatever was acknowledged stands, at its place, with the chain that led to it and the words that were given."""
     faults = []
+    stands = dict(world.read("SELECT hash, record FROM event"))
     for commit in world.truth.commits:
-        n = int(commit.name[3:15], 16)
-        stands = world.read("SELECT hash FROM event WHERE id = ?", (n << SEQ_BITS) + commit.seq)
-        if not stands or bytes(stands[0][0]) != commit.head:
-            faults.append(f"I6 {commit.name}: event {commit.seq} is not the one that was acknowledged")
+        record = stands.get(commit.head)
+        if record is None:
+            faults.append(f"I6 {commit.name}: an event that was acknowledged is gone")
+        elif commit.record not in (None, record):
+            faults.append(f"I6 {commit.name}: something else stands where a record was acknowledged")
     return faults

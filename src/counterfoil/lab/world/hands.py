@@ -77,12 +77,15 @@ class SimStore(SqliteStore):
         kind = type(command).__name__
         world.point(f"before {kind}")
         if world.strikes("store_busy"):
+            self._process.sure = False
             raise StoreBusy(str(self.path))
         reply = self._durable(command)
-        world.committed(reply)
         if world.strikes("ack_lost"):
+            self._process.sure = False
             world.seen(f"the acknowledgement of {kind} was lost")
+            world.trace("lost", type(reply).__name__)
             raise StoreBusy(str(self.path))
+        world.committed(command, reply)
         world.point(f"after {kind}")
         return reply
 
@@ -103,6 +106,7 @@ class SimExecutor(Executor):
         process = self.world.stage.process
         if isinstance(effect, Send) and process is not None:
             self.world.sending[process], self.world.sent_for[process] = effect.token, effect.operation
+            process.sure = True
         reply = super().perform(effect)
         self.world.point(f"after {kind}")
         return reply

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
-from counterfoil.lab.world.provider import BEYOND, KINDS, LOOKS, SENDS
+from counterfoil.lab.world.provider import BEYOND, KEY_SECONDS, KINDS, LOOKS, SENDS
 
 FAULTS = (
-    "crash", "stop", "interrupt", "store_busy", "ack_lost", "clock_step", "collision", "redelivery", "late_answer",
+    "crash", "stop", "interrupt", "store_busy", "ack_lost", "clock_step", "collision", "redelivery", "slow",
 )  # fmt: skip
 """What can strike between two effects, beside what a provider does."""
+
+
+BASES = ("answered", "reply_lost")
+"""What becomes of the first send in a search, where no fault strikes it: only what is unknown is looked for."""
+STEP_SECONDS = 3600.0
+"""How far a clock may be off (A6)."""
+NIGHT_SECONDS = 86_400.0 + 3 * STEP_SECONDS
+"""Longer than a key is kept, whatever the clocks say."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,16 +44,38 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     assumed: bool
     """The deployment states how long a delivery takes."""
     beyond: bool
-    """Deliveries may take longer than that all the same."""
+    """Deliveries may take longer than that all the same, and a look may show what stood before (A3, A5)."""
     ahead: bool
     """Clocks may be stepped forward by more than a delivery takes, so what is long past may be only just past (A6)."""
     sweep_seconds: float
+    key_seconds: float = KEY_SECONDS
+    """How long the provider remembers a key, and says so."""
+    looks_max: int = 0
+    """How many looks the contracts allow; 0: as they say."""
+    stops: tuple[float, ...] = (1.0, 8.0, 30.0, 600.0)
+    """For how many seconds a process may be paused."""
+    night_seconds: float = 0.0
+    """How long every host sleeps once, in the middle of it all; the provider does not."""
     first: str = ""
     """What becomes of the very first send, whatever chance says; empty: what chance says."""
 
+    @property
+    def stepped(self) -> bool:
+        """Clocks are stepped; not where a key is kept for less than a step, which no retention could outlast (A6)."""
+        return "clock_step" in self.rates and self.key_seconds > STEP_SECONDS
 
-def drawn(seed: str, operations: int) -> Options:
-    """Draw a world."""
+    @property
+    def assumptions_hold(self) -> bool:
+        """What is concluded about absence may be relied on: deliveries take no longer, and clocks are right (A3, A6)."""
+        return not (self.beyond or self.stepped)
+
+
+def drawn(seed: str, operations: int, **terrain: Any) -> Options:
+    """Draw a world; what a terrain names is as it says."""
+    return msgspec.structs.replace(_drawn(seed, operations), **terrain)  # type: ignore[arg-type]
+
+
+def _drawn(seed: str, operations: int) -> Options:
     chance = random.Random(f"options {seed}")  # noqa: S311 - a simulation is no secret
 
     def some(names: tuple[str, ...], least: float, most: float) -> dict[str, float]:
@@ -52,15 +83,17 @@ def drawn(seed: str, operations: int) -> Options:
         return {name: least + (most - least) * chance.random() for name in on}
 
     beyond = chance.random() < 0.1  # noqa: PLR2004 - one world in ten
-    usual = tuple(name for name in SENDS[1:] if beyond or name not in BEYOND)
+    sends, looks = (tuple(name for name in fates[1:] if beyond or name not in BEYOND) for fates in (SENDS, LOOKS))
     kinds = tuple(kind for kind in KINDS if chance.random() < 0.8) or KINDS  # noqa: PLR2004
     return Options(
         seed=seed, operations=operations, kinds=kinds,
         rates=some(FAULTS, 0.001, 0.02) | {"redelivery": 0.1 + 0.3 * chance.random()},
-        sends={SENDS[0]: 1.0 + 6 * chance.random(), **some(usual, 0.05, 1.0)},
-        looks={LOOKS[0]: 1.0 + 4 * chance.random(), **some(LOOKS[1:], 0.02, 0.5)},
+        sends={SENDS[0]: 1.0 + 6 * chance.random(), **some(sends, 0.05, 1.0)},
+        looks={LOOKS[0]: 1.0 + 4 * chance.random(), **some(looks, 0.02, 0.5)},
         callers=chance.choice((1, 2, 2, 3)), workers=chance.choice((1, 1, 2)), far=chance.random() < 0.5,  # noqa: PLR2004
         asks=chance.choice((0, 0, 1, 1, 2)), assumed=chance.random() < 0.7, beyond=beyond,  # noqa: PLR2004
         ahead=chance.random() < 0.1,  # noqa: PLR2004
         sweep_seconds=chance.choice((2.0, 7.0, 20.0)),
+        key_seconds=chance.choice((*[KEY_SECONDS] * 8, 40.0, 100.0)), looks_max=chance.choice((0, 0, 0, 1, 2)),
+        night_seconds=chance.choice((*[0.0] * 9, NIGHT_SECONDS)),
     )  # fmt: skip

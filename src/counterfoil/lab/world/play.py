@@ -12,20 +12,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from counterfoil import contracts
-from counterfoil.domain.command import Amended, Claimed, Settled
-from counterfoil.domain.errors import CounterfoilError
-from counterfoil.domain.event import History
+from counterfoil.domain.command import Amend, Amended, Claim, Claimed, Command, Reply, Settle, Settled
+from counterfoil.domain.contract import Contract
+from counterfoil.domain.event import EventKind, History
 from counterfoil.domain.identifier import number
 from counterfoil.domain.policy import Otherwise, Policy, Rule, When
 from counterfoil.domain.terms import Required
 from counterfoil.lab.world.chance import Chance, Dice
 from counterfoil.lab.world.hands import SimDrawer, SimExecutor, SimRoster, SimStore, Time
 from counterfoil.lab.world.memory import MemorySpool, Spooled
-from counterfoil.lab.world.options import Options
-from counterfoil.lab.world.provider import ACCOUNT, DELIVERY_SECONDS, Provider
-from counterfoil.lab.world.stage import Crashed, Process, Stage
-from counterfoil.lab.world.truth import Commit, Effect, Truth, Wire
+from counterfoil.lab.world.options import STEP_SECONDS, Options
+from counterfoil.lab.world.provider import ACCOUNT, BEYOND, DELIVERY_SECONDS, Provider
+from counterfoil.lab.world.stage import EPOCH, Crashed, Process, Stage
+from counterfoil.lab.world.truth import SEQ_BITS, Commit, Effect, Row, Truth, Wire, token_of
 from counterfoil.ports.provider import SendOrder
 from counterfoil.runtime.declared import action_of, declared
 from counterfoil.runtime.guarded import GuardedHttp
@@ -71,14 +73,22 @@ class World:
         """The attempt whose send each process has carried out last."""
         self.sent_for: dict[Process, str] = {}
         """And its operation."""
+        self.claimed: set[str] = set()
+        """Attempts whose claim was acknowledged, by token: only these may leave."""
         self.situations: Counter[str] = Counter()
         self.violations: list[str] = []
         self.spooled: list[Spooled] = []
         self.operations = 0
         """How many there were in the end."""
+        self.stands: list[tuple[str, str, str]] = []
+        """What each came to in the end: its name, outcome and dispatch."""
         self.providers = {kind: Provider(self, kind) for kind in options.kinds}
-        self.actions = {kind: action_for(kind, assumed=options.assumed) for kind in options.kinds}
+        self.actions = {
+            kind: action_for(kind, options.assumed, options.key_seconds, options.looks_max) for kind in options.kinds
+        }
         self._trace = hashlib.sha256()
+        self.tell: Callable[[float, str], None] | None = None
+        """Told of everything that happens, as it does: seconds from the beginning, and words."""
         self._last = 0
         self._sent = False
         self._ledgers: dict[Process, Ledger] = {}
@@ -98,19 +108,23 @@ class World:
             self.seen(f"killed: {where}")
             process.crash()
             raise Crashed
-        if self.strikes("clock_step"):
-            steps = (-3600.0, -30.0, 30.0, 3600.0) if self.options.ahead else (-3600.0, -30.0, 0.0)
-            step = self.chance.among("step", steps)
-            behind = min(self.skew.get(process.host, 0.0) + step, 0.0)
-            self.skew[process.host] = behind if not self.options.ahead else self.skew.get(process.host, 0.0) + step
-            self.seen(f"a clock was stepped {'forward' if step > 0 else 'back'}")
+        if self.options.stepped and self.strikes("clock_step"):
+            self._step_clock(process.host)
         if self.strikes("stop"):
             self.seen(f"stopped: {where}")
-            process.stopped_until = self.stage.now + self.chance.among("stop", (1.0, 30.0, 600.0))
+            process.stopped_until = self.stage.now + self.chance.among("stop", self.options.stops)
         self.stage.sleep(self.chance.between("work", 0.0005, 0.02))
-        if self.strikes("interrupt"):
+        if not process.interrupted and self.strikes("interrupt"):
             self.seen(f"interrupted: {where}")
+            process.interrupted = True
             raise KeyboardInterrupt
+
+    def _step_clock(self, host: str) -> None:
+        """Set the clock of a host back, or to what it should be; ahead of that only where the world says so."""
+        step = self.chance.among("step", (-STEP_SECONDS, -30.0, 30.0, STEP_SECONDS))
+        ahead = STEP_SECONDS if self.options.ahead else 0.0
+        self.skew[host] = min(max(self.skew.get(host, 0.0) + step, -STEP_SECONDS), ahead)
+        self.seen(f"a clock was stepped {'forward' if step > 0 else 'back'}")
 
     def pause(self, what: str, least: float, most: float | None = None) -> None:
         """Let time pass for the process that runs."""
@@ -124,7 +138,7 @@ class World:
     def fate(self, of: str, kind: str, fates: tuple[str, ...]) -> str:
         """What becomes of a send or a look."""
         if not self.options.beyond:
-            fates = tuple(f for f in fates if f != "applied_beyond")
+            fates = tuple(f for f in fates if f not in BEYOND)
         found = self.options.first if of == "send" and not self._sent else ""
         self._sent = self._sent or of == "send"
         found = found or self.chance.fate(of, fates)
@@ -139,6 +153,8 @@ class World:
     def trace(self, *words: object) -> None:
         """Add to what names this run."""
         self._trace.update(f"{self.stage.now:.6f} {words}\n".encode())
+        if self.tell is not None:
+            self.tell(round(self.stage.now - EPOCH, 4), " ".join(map(str, words)))
 
     def digest(self) -> str:
         """What names this run: equal only where everything happened in the same order."""
@@ -160,11 +176,21 @@ class World:
         self._last = max(self._last + 1, number(self.stage.now, 0))
         return self._last
 
-    def committed(self, reply: object) -> None:
-        """A commit was acknowledged by the file: from now on it stands."""
-        if isinstance(reply, Amended):
-            history = reply.history
-            self.truth.commits.append(Commit(name=history.operation.id, seq=history.operation.seq, head=history.head))
+    def committed(self, command: Command, reply: Reply) -> None:
+        """A commit was acknowledged to whoever asked for it: from now on it stands, and what it recorded with it."""
+        commits = self.truth.commits
+        match command, reply:
+            case Claim(), Claimed():
+                commits.append(Commit(name=command.id, head=reply.head, record=command.record))
+                self.claimed.add(token_of(command.record))
+            case Settle(), Settled():
+                commits.append(Commit(name=command.id, head=reply.head, record=command.record))
+            case Amend(), Amended():
+                history = reply.history
+                operation, last = history.operation, history.events[-1]
+                commits.append(Commit(name=operation.id, head=history.head, record=command.record))
+                if last.kind is EventKind.BEGUN:
+                    self.claimed.add(token_of(last.record))
         self.trace("commit", type(reply).__name__)
 
     # -- what the providers tell -------------------------------------------------------------------------------------
@@ -177,7 +203,7 @@ class World:
             at=self.stage.now, seq=len(self.truth.wire) + 1, kind=kind, name=order.provider_key, token=token,
             account=order.account, payload=order.payload, process=process.name if process else "",
         )  # fmt: skip
-        from counterfoil.lab.world.check import at_send
+        from counterfoil.lab.world.departure import at_send
 
         self.violations += at_send(self, wire)
         self.truth.wire.append(wire)
@@ -274,27 +300,29 @@ class World:
         tokens = set(self.attempts(name))
         return any(tokens & ledger._roster.in_hand for ledger in self.ledgers())  # noqa: SLF001 - the world knows
 
+    def rows(self, name: str) -> list[Row]:
+        """Every event of an operation as it stands in the file."""
+        n = int(name[3:15], 16) if name else 0
+        found = self.read(
+            "SELECT id & 32767, kind, at, record, body FROM event WHERE id > ? AND id < ? ORDER BY id",
+            n << SEQ_BITS, (n + 1) << SEQ_BITS,
+        )  # fmt: skip
+        return [Row(seq, kind, at, json.loads(record), body) for seq, kind, at, record, body in found]
+
     def attempts(self, name: str) -> dict[str, int]:
         """The attempts of an operation as they stand in the file: number by token."""
-        if not name:
-            return {}
-        n = int(name[3:15], 16)
-        rows = self.read(
-            "SELECT record FROM event WHERE id > ? AND id < ? AND kind = 'begun' ORDER BY id", n << 15, (n + 1) << 15
-        )
-        return {json.loads(record)["attempt"]["token"]: i + 1 for i, (record,) in enumerate(rows)}
+        begun = [row for row in self.rows(name) if row.kind == "begun"]
+        return {row.record["attempt"]["token"]: i + 1 for i, row in enumerate(begun)}
 
-    def observed(self, name: str) -> int:
-        """How much evidence of an operation stands in the file."""
-        n = int(name[3:15], 16)
-        count = "SELECT count(*) FROM event WHERE id > ? AND id < ? AND kind = 'observed'"
-        return int(self.read(count, n << 15, (n + 1) << 15)[0][0])
+    def observed(self, name: str, attempt: int) -> int:
+        """How much evidence of an attempt stands in the file."""
+        return sum(row.kind == "observed" and row.record["attempt"] == attempt for row in self.rows(name))
 
     def interrupted(self, process: Process) -> None:
         """A process was told to end while it sent: what it knew of that send must stand by now."""
         token, name = self.sending.get(process, ""), self.sent_for.get(process, "")
-        sure = not {"store_busy", "ack_lost"} & set(self.options.rates)
-        if sure and token in self.attempts(name) and not self.observed(name):
+        attempt = self.attempts(name).get(token)
+        if process.sure and attempt is not None and not self.observed(name, attempt):
             self.violations.append(f"I6 {name}: {token} was interrupted, and nothing is on record of it")
 
     def histories(self) -> list[History]:
@@ -326,14 +354,26 @@ class World:
 
 
 @functools.cache
-def action_for(kind: str, *, assumed: bool) -> Any:
-    """The action of one kind of provider."""
+def action_for(kind: str, assumed: bool, key_seconds: float, looks_max: int) -> Any:  # noqa: FBT001 - the cache's key
+    """The action of one kind of provider, under a contract that says what this world's provider does."""
     given: dict[str, Any] = {"account": ACCOUNT, "owner": "payments", "authoriser": "lea"}
     if assumed:
         given |= {"longest_delivery": DELIVERY_SECONDS, "longest_delivery_by": "lea", "longest_delivery_why": "their word"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return action_of(declared(given, kind), kind, contract=contracts.load(f"lab.{kind}"), tenant="default")
+        return action_of(declared(given, kind), kind, contract=contract_for(kind, key_seconds, looks_max), tenant="default")
+
+
+def contract_for(kind: str, key_seconds: float, looks_max: int) -> Contract:
+    """The laboratory's own contract, with what this world has otherwise."""
+    contract = contracts.load(f"lab.{kind}")
+    if kind == "key":
+        protection = msgspec.structs.replace(contract.protection, retention_seconds=key_seconds)
+        contract = msgspec.structs.replace(contract, protection=protection)
+    if looks_max and contract.looks:
+        budget = msgspec.structs.replace(contract.read_budget, looks_max=looks_max)
+        contract = msgspec.structs.replace(contract, read_budget=budget)
+    return contract
 
 
 def policy_for(people: int) -> Policy:
@@ -345,5 +385,3 @@ def policy_for(people: int) -> Policy:
     )  # fmt: skip
     return Policy(name="world", rules=(Rule(name="all", when=When(), approval=asks),), otherwise=Otherwise.ALLOW)
 
-
-__all__ = ["Claimed", "CounterfoilError", "Settled", "World"]

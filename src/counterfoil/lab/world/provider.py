@@ -32,16 +32,16 @@ SENDS = (
     "answered", "connect_refused", "tls_failed", "cut_lost", "cut_applied", "request_lost", "reply_lost", "reply_late",
     "applied_late", "truncated", "html", "not_json", "error_after", "error_before", "unavailable_after", "throttled",
     "busy", "refused", "accepted_applied", "accepted_dropped", "error_replayed", "doubled_inside", "doubled_on_wire",
-    "foreign", "applied_beyond",
+    "foreign", "reset_late", "applied_beyond",
 )  # fmt: skip
 """Every fate of a write; the first is the one where nothing goes wrong."""
-BEYOND = frozenset({"applied_beyond"})
+BEYOND = frozenset({"applied_beyond", "behind"})
 """Fates that break what the deployment assumes: only worlds that say so have them."""
 _PERHAPS = frozenset({"truncated", "html", "not_json"})
 """Answers of something in between, which says nothing of whether the request was applied."""
 LOOKS = (
     "shown", "error", "unauthorized", "html", "empty", "cut", "lost", "partial", "everything", "wrong_account", "hangs",
-    "not_found",
+    "not_found", "behind",
 )  # fmt: skip
 """Every fate of a look."""
 
@@ -65,6 +65,7 @@ class Provider:
 
     def __init__(self, world: World, kind: str) -> None:
         self._world, self.kind = world, kind
+        self._key_seconds = world.options.key_seconds
         self._keys: dict[str, _Key] = {}
         self._items: list[tuple[float, dict[str, Any]]] = []
 
@@ -82,7 +83,7 @@ class Provider:
         world = self._world
         fate = world.fate("send", self.kind, SENDS)
         started = world.stage.now
-        world.pause("connect", 0.001, 0.05)
+        world.pause("connect", 0.001, 0.05 if not world.strikes("slow") else order.deadline_seconds * 1.2)
         if fate in ("connect_refused", "tls_failed"):
             return Silent(may_have_left=False, reason="connect_failed" if fate == "connect_refused" else fate)
         if world.stage.now - started > order.deadline_seconds:  # as the adapters do before the first byte
@@ -124,6 +125,9 @@ class Provider:
                 scale = 1.0 if fate == "applied_late" else DELIVERY_SECONDS
                 world.later(wire, world.chance.between("delivery", least, most) * scale, arrives)
                 return None
+            case "reset_late":  # something on the way gives up waiting, and what it has passed on goes its way
+                world.later(wire, world.chance.between("delivery", 1.0, DELIVERY_SECONDS), arrives)
+                return Silent(may_have_left=True, reason="reset")
             case "doubled_on_wire":
                 world.later(wire, world.chance.between("second copy", 0.0, DELIVERY_SECONDS), arrives)
                 return arrives()
@@ -176,7 +180,7 @@ class Provider:
             return _done(self._apply(wire))
         now, sha = self._world.stage.now, sha256(wire.payload)
         known = self._keys.get(wire.name)
-        if known is not None and self.kind == "key" and now - known.at >= KEY_SECONDS:
+        if known is not None and self.kind == "key" and now - known.at >= self._key_seconds:
             known = None
             self._world.seen("a key was forgotten")
         if known is None:
@@ -245,6 +249,8 @@ class Provider:
                 return (_told(200, {"account": OTHER_ACCOUNT, "complete": True, "items": [
                     {**known, "account": OTHER_ACCOUNT}
                 ]}),)  # fmt: skip
+            case "behind":  # a replica that has seen nothing of ours yet
+                return (_listed([known]),)
         return (_listed([*shown, known]),)
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from counterfoil.domain.decision import Decider
+from counterfoil.domain.schedule import CALL, REST, REVIEW
 from counterfoil.lab.world.check import at_end
 from counterfoil.lab.world.options import Options
+from counterfoil.lab.world.score import STANDS
 from counterfoil.lab.world.play import CALM_SECONDS, TROUBLE_SECONDS, World, policy_for, time
-from counterfoil.lab.world.programs import Message, Queue, caller, desk, live, worker
+from counterfoil.lab.world.people import desk
+from counterfoil.lab.world.programs import Message, Queue, caller, live, worker
 from counterfoil.lab.world.stage import EPOCH
 from counterfoil.runtime import executor
 from counterfoil.runtime.policies import adopt
@@ -45,23 +48,50 @@ def folder() -> Iterator[Path]:
         yield Path(made)
 
 
-def play(options: Options, path: Path) -> World:
-    """Play one world to its end and judge it; its violations are on it."""
+def play(options: Options, path: Path, tell: Callable[[float, str], None] | None = None) -> World:
+    """Play one world to its end and judge it; its violations are on it.
+
+    Args:
+        options: what goes wrong.
+        path: where its receipts stand.
+        tell: told of everything that happens.
+    """
     world = World(options, path)
+    world.tell = tell
     time.world = world
     try:
-        _begin(world)
-        world.stage.run(EPOCH + TROUBLE_SECONDS)
+        queue = _begin(world)
+        ends = EPOCH + TROUBLE_SECONDS + _night(world)
+        world.stage.run(ends)
         world.chance.calm = True  # type: ignore[attr-defined]
         world.skew.clear()
-        world.stage.run(EPOCH + TROUBLE_SECONDS + CALM_SECONDS)
+        while world.stage.now < ends + CALM_SECONDS and not _settled(world, queue):
+            world.stage.run(world.stage.now + CALM_SECONDS / 30)
         world.violations += at_end(world)
+        world.stands = world.read(STANDS)
+        world.trace(*world.stands)
     finally:
         world.end()
     return world
 
 
-def _begin(world: World) -> None:
+def _night(world: World) -> float:
+    """Let every host sleep once, if this world says so; how many seconds that takes."""
+    seconds = world.options.night_seconds
+    if seconds:
+        world.stage.run(EPOCH + world.chance.between("dusk", 100.0, TROUBLE_SECONDS / 2))
+        world.stage.asleep_until = world.stage.now + seconds
+        world.seen("every host slept for a night")
+    return seconds
+
+
+def _settled(world: World, queue: Queue) -> bool:
+    """Nothing is owed by anything automatic, nothing is on its way and nobody is about to call: no more will happen."""
+    owed = world.read("SELECT count(*) FROM operation WHERE step NOT IN ('', ?, ?, ?)", REVIEW, REST, CALL)[0][0]
+    return not (owed or any(world.truth.on_the_way.values()) or queue.waiting or queue.held)
+
+
+def _begin(world: World) -> Queue:
     options = world.options
     store = SqliteStore(world.path, clock=world.time.now)
     if options.asks:
@@ -76,6 +106,7 @@ def _begin(world: World) -> None:
         host = "far" if options.far and n else "near"
         live(world, f"worker {n}", host, worker(world, options.sweep_seconds))
     live(world, "desk", "near", desk(world))
+    return queue
 
 
 def fill(world: World, queue: Queue) -> None:

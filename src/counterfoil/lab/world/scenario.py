@@ -9,7 +9,7 @@ from pathlib import Path
 from counterfoil.lab.world.chance import Search
 from counterfoil.lab.world.check import at_end
 from counterfoil.lab.world.hands import SimStore
-from counterfoil.lab.world.options import Options
+from counterfoil.lab.world.options import BASES, Options
 from counterfoil.lab.world.play import World, time
 from counterfoil.lab.world.programs import Message, Queue, _call, live
 from counterfoil.lab.world.stage import EPOCH, Process
@@ -21,9 +21,6 @@ SWEEPS = (0.0, 11.0, 13.0, 16.0, 80.0, 100.0)
 TROUBLE_SECONDS, CALM_SECONDS = 120.0, 900.0
 CALM_SWEEPS = (150.0, 220.0, 300.0, 400.0, 550.0, 640.0, 720.0, 800.0, 900.0, 1000.0)
 
-
-BASES = ("answered", "reply_lost")
-"""What becomes of the first send where no fault strikes it: only what is unknown is looked for and sent again."""
 
 
 def options_for(kind: str, base: str) -> Options:

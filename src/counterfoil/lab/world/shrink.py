@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import msgspec
@@ -9,28 +10,25 @@ import msgspec
 from counterfoil.lab.world.batch import played
 from counterfoil.lab.world.options import Options
 
-TRIES_MAX = 60
-
 
 def laws(violations: list[str]) -> set[str]:
     """Which laws a world broke, by their first word."""
     return {violation.split(" ")[0].rstrip(":") for violation in violations}
 
 
-def shrunk(options: Options, law: str) -> tuple[Options, list[str]]:
-    """Return the smallest world found that still breaks the law, and how it does."""
-    best, said = options, list[str]()
-    tries = 0
-    again = True
-    while again and tries < TRIES_MAX:
-        again = False
-        for smaller in _smaller(best):
-            tries += 1
-            world, _ = played(smaller)
+def shrunk(options: Options, law: str, seconds: float) -> tuple[Options, list[str]]:
+    """Return the smallest world found within so many seconds that still breaks the law, and how it does."""
+    until = time.monotonic() + seconds
+    best, said = options, played(options)[0].violations
+    smaller: Options | None = options
+    while smaller is not None:
+        smaller = None
+        for candidate in _smaller(best):
+            if time.monotonic() > until:
+                return best, said
+            world, _ = played(candidate)
             if law in laws(world.violations):
-                best, said, again = smaller, world.violations, True
-                break
-            if tries >= TRIES_MAX:
+                best, said, smaller = candidate, world.violations, candidate
                 break
     return best, said
 

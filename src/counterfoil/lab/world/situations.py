@@ -7,7 +7,7 @@ from counterfoil.lab.world.provider import BEYOND, KINDS, LOOKS, SENDS
 LOOKED_AT = ("key", "natural", "lookup", "eventual")
 KEPT = ("key", "natural")
 _SENT = tuple(f"{kind}: {fate}" for kind in KINDS for fate in SENDS if fate not in BEYOND)
-_LOOKED = tuple(f"{kind}: {fate}" for kind in LOOKED_AT for fate in LOOKS)
+_LOOKED = tuple(f"{kind}: {fate}" for kind in LOOKED_AT for fate in LOOKS if fate not in BEYOND)
 _COMMANDS = ("Claim", "Settle", "Amend", "Propose")
 _EFFECTS = (*_COMMANDS, "Form", "Send", "Look", "Hand")
 _ENDED = tuple(
@@ -35,7 +35,7 @@ _OTHER = (
     *(f"the acknowledgement of {command} was lost" for command in _COMMANDS),
     *(f"people: {verb}" for verb in (
         "approve", "deny", "revoke", "override", "release", "abandon", "assign", "wait_until", "investigate", "resolve",
-        "reconcile",
+        "reconcile", "attempt", "replay",
     )),
     "killed: mid_socket", "stopped: mid_socket", "a clock was stepped back", "a clock was stepped forward",
     "a row number was taken", "a message was delivered again", "a late answer was recorded",

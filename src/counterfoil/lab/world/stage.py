@@ -31,6 +31,10 @@ class Process:
         self.dead = False
         self.stopped_until = 0.0
         """It is paused, as by SIGSTOP, until then: alive, and doing nothing."""
+        self.interrupted = False
+        """It was told to end; what comes after that is a kill, and has a fault of its own."""
+        self.sure = True
+        """Nothing has kept the store from it since it last sent."""
 
     def crash(self) -> None:
         """End it here, as by SIGKILL."""
@@ -56,6 +60,8 @@ class Stage:
         self._order = itertools.count()
         self._went: Process | None = None
         self._running: dict[greenlet, Process] = {}
+        self.asleep_until = 0.0
+        """No host does anything before then; what is on its way arrives all the same."""
         self.errors: list[tuple[str, BaseException]] = []
         """What ended a program that nothing should end."""
 
@@ -107,8 +113,9 @@ class Stage:
         due = self._due
         while due and due[0][0] <= until:
             task, process = self._next()
-            if process.stopped_until > self.now and not process.dead:
-                heapq.heappush(due, (process.stopped_until, next(self._order), task, process))
+            wakes = max(process.stopped_until, self.asleep_until if process.host else 0.0)
+            if wakes > self.now and not process.dead:
+                heapq.heappush(due, (wakes, next(self._order), task, process))
                 continue
             task.switch()
             if task.dead:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def sha256(payload: bytes) -> str:
@@ -48,22 +49,46 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """What a person decided, as the command that recorded it was acknowledged."""
+    """What a person decided, and was not told that it does not stand."""
 
     at: float
     verb: str
     by: str
     name: str
-    seq: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """An acknowledged commit: after it the operation stood like this."""
+    """An acknowledged commit: its last event, by the hash that covers all before it."""
 
     name: str
-    seq: int
     head: bytes
+    record: bytes | None
+    """What it was to write down, where the command said so."""
+
+
+class Row(NamedTuple):
+    """One event as it stands in the file, read past everything that is tested."""
+
+    seq: int
+    kind: str
+    at: float
+    record: dict[str, Any]
+    body: bytes | None
+
+
+SEQ_BITS, SALT_BYTES = 15, 16
+"""Of an event's row number, its place; and what stands before a payload."""
+
+
+def token_of(record: bytes) -> str:
+    """The attempt that a claim's record begins."""
+    return str(json.loads(record)["attempt"]["token"])
+
+
+def frozen(rows: Sequence[Row]) -> bytes | None:
+    """The payload that was frozen when the operation was first written down."""
+    return next((row.body[SALT_BYTES:] for row in rows if row.body), None)
 
 
 @dataclass(slots=True)
@@ -87,9 +112,14 @@ class Truth:
         """Every write of one operation."""
         return [w for w in self.wire if w.name == name]
 
-    def keep(self, folder: Path) -> None:
+    def said(self, name: str, *verbs: str) -> list[Word]:
+        """What people have decided about one operation."""
+        return [w for w in self.words if w.name == name and w.verb in verbs]
+
+    def keep(self, folder: Path, *, assumptions: str) -> None:
         """Write the logs down, a line each, as the laboratory's other runs leave them."""
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / "world.json").write_text(json.dumps({"assumptions": assumptions}) + "\n", encoding="utf-8")
         _lines(folder / "effects.jsonl", [_plain(asdict(e)) for e in self.effects])
         _lines(folder / "wire.jsonl", [_plain(asdict(w)) for w in self.wire])
         _lines(folder / "words.jsonl", [asdict(w) for w in self.words])

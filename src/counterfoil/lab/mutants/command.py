@@ -1,0 +1,79 @@
+"""`counterfoil-lab mutants`: each safety rule turned off once, and whether what must notice it does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+import msgspec
+
+from counterfoil.lab.mutants.catalogue import BAR, CATALOGUE, MUTANTS, Mutant
+from counterfoil.lab.mutants.trials import Trial, controls, tried
+from counterfoil.lab.shares import cores
+
+TIERS = ("pr", "full")
+WORLDS_MAX = {"pr": 30, "full": 300}
+"""How many worlds a mutant is hunted through at most."""
+KILLED_MIN = {"pr": 38, "full": 0}
+"""How many must be noticed before a pull request; in full, all that are not pending."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Which mutants to try."""
+
+    tier: str
+    slugs: tuple[str, ...] = ()
+    """Only these; none: all of the tier."""
+
+    def chosen(self) -> list[Mutant]:
+        """The mutants to try, those that take longest first."""
+        able = [m for m in CATALOGUE if m.off is not None and (m.tier == "pr" or self.tier == "full")]
+        return sorted((m for m in able if not self.slugs or m.slug in self.slugs), key=lambda m: -m.weight)
+
+
+def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
+    """Try each mutant and add up; then the same without any.
+
+    Raises:
+        RunFailed: one of them could not be tried to its end.
+    """
+    started = time.monotonic()
+    chosen = plan.chosen()
+    trials = sorted(_tried(plan, chosen, step), key=lambda trial: trial.number)
+    broken = controls(trials, MUTANTS)
+    killed = [trial for trial in trials if trial.law and trial.number <= BAR]
+    survivors = [trial.slug for trial in trials if not trial.law]
+    least = 0 if plan.slugs else KILLED_MIN[plan.tier]
+    return {
+        "tier": plan.tier, "mutants": BAR, "killed": len(killed),
+        "pending": [{"number": m.number, "slug": m.slug, "awaits": m.awaits} for m in CATALOGUE if m.awaits],
+        "left": [m.slug for m in CATALOGUE if m not in chosen and m.off is not None],
+        "survivors": survivors,
+        "beyond": [trial.slug for trial in trials if trial.law and trial.number > BAR],
+        "broken_without": broken,
+        "rows": [msgspec.to_builtins(trial) for trial in trials],
+        "seconds": round(time.monotonic() - started, 2),
+        "ok": not survivors and not broken and len(killed) >= least,
+    }  # fmt: skip
+
+
+def _tried(plan: Plan, chosen: list[Mutant], step: Callable[[str], None]) -> Iterator[Trial]:
+    with ThreadPoolExecutor(max_workers=cores()) as pool:
+        waiting = [pool.submit(tried, mutant, WORLDS_MAX[plan.tier]) for mutant in chosen]
+        for done in as_completed(waiting):
+            trial = done.result()
+            step(f"{trial.slug}: {trial.law or 'survived'}")
+            yield trial
+
+
+def listed() -> list[dict[str, Any]]:
+    """Every mutant with the rule that is off and the laws that must notice."""
+    return [
+        {
+            "number": m.number, "slug": m.slug, "rule": m.says(), "laws": sorted(m.laws), "subject": m.subject,
+            "awaits": m.awaits,
+        }
+        for m in CATALOGUE
+    ]  # fmt: skip

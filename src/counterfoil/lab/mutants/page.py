@@ -1,0 +1,50 @@
+"""What `mutants` prints: each rule that was turned off, and what noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from counterfoil.cli.marks import QUIET, RED, STRONG, SUCCEEDED
+from counterfoil.cli.terminal import safe
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def show(result: Mapping[str, Any], console: Console) -> None:
+    """Print what came of each mutant."""
+    table = Table("", "mutant", "noticed by", "in", "after", "seconds", box=SIMPLE_HEAD, pad_edge=False)
+    for place in (0, 4, 5):
+        table.columns[place].justify = "right"
+    for row in result["rows"]:
+        law = Text(row["law"], style=SUCCEEDED) if row["law"] else Text("nothing", style=f"bold {RED}")
+        after = f"{row['operations']:,} operations" if row["subject"] == "simulate" else ""
+        table.add_row(str(row["number"]), Text(row["slug"], style=STRONG), law, row["subject"], after, f"{row['seconds']:g}")
+    console.print(table)
+    for pending in result["pending"]:
+        console.print(Text(f"{pending['number']:>2} {pending['slug']}: awaits {pending['awaits']}", style=QUIET))
+    if result["left"]:
+        console.print(Text(f"left for the full tier: {', '.join(result['left'])}", style=QUIET))
+    for said in result["broken_without"]:
+        console.print(Text(f"broken with every rule in force: {safe(said)}", style=RED))
+    count = f"{result['killed']} of {result['mutants']} noticed, {len(result['pending'])} pending"
+    console.print(Text(f"{count}, {len(result['survivors'])} survived; {result['seconds']} s", style=STRONG))
+    if result["ok"]:
+        console.print("Whatever was turned off was noticed by a law, and with it on every law held.")
+    else:
+        console.print(Text("Not every mutant was noticed as it must be.", style=f"bold {RED}"))
+
+
+def show_list(mutants: Iterable[Mapping[str, Any]], console: Console) -> None:
+    """Print the catalogue."""
+    table = Table("", "mutant", "what is done wrong", "noticed by", "in", box=SIMPLE_HEAD, pad_edge=False)
+    table.columns[0].justify = "right"
+    for m in mutants:
+        where = Text(f"awaits {m['awaits']}", style=QUIET) if m["awaits"] else m["subject"]
+        table.add_row(str(m["number"]), Text(m["slug"], style=STRONG), m["rule"], ", ".join(m["laws"]), where)
+    console.print(table)

@@ -1,0 +1,128 @@
+"""One mutant before whoever must notice it: what was broken by which law, and that without it nothing is."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.mutants.catalogue import APPROVALS, DEMO, IMAGES, TAMPER, WORLDS, Mutant
+from counterfoil.lab.shares import told_by
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one mutant."""
+
+    number: int
+    slug: str
+    subject: str
+    law: str = ""
+    """The law that noticed; empty: none did."""
+    said: str = ""
+    where: str = ""
+    """The world, the case or the script that showed it."""
+    operations: int = 0
+    """How many it took."""
+    seconds: float = 0.0
+
+
+class Broken(msgspec.Struct, frozen=True, kw_only=True):
+    """What one run of a subject found broken."""
+
+    law: str = ""
+    said: str = ""
+    where: str = ""
+    operations: int = 0
+
+
+Subject = Callable[[Mutant, str | None, int], Broken]
+"""Runs what must notice a mutant; without its slug, the same with every rule in force."""
+
+
+def tried(mutant: Mutant, worlds: int) -> Trial:
+    """Turn the rule off and say what noticed.
+
+    Args:
+        mutant: not pending.
+        worlds: how many it is hunted through at most, where it is hunted in worlds.
+    """
+    started = time.monotonic()
+    found = SUBJECTS[mutant.subject](mutant, mutant.slug, worlds)
+    noticed = found if found.law in mutant.laws else Broken(operations=found.operations)
+    return Trial(
+        number=mutant.number, slug=mutant.slug, subject=mutant.subject, seconds=round(time.monotonic() - started, 2),
+        **msgspec.structs.asdict(noticed),
+    )  # fmt: skip
+
+
+def controls(trials: Iterable[Trial], known: Mapping[str, Mutant]) -> list[str]:
+    """Play once more, with every rule in force, whatever noticed a mutant; say what was broken all the same."""
+    noticed = [trial for trial in trials if trial.law]
+    worlds = [f"{trial.slug}:{trial.where}" for trial in noticed if trial.subject == WORLDS]
+    broken = [
+        f"{row['slug']}: {said}"
+        for row in (told_by(None, "counterfoil.lab.mutants.hunting", "control", *worlds) if worlds else ())
+        for said in row["violations"]
+    ]
+    others = {trial.subject: known[trial.slug] for trial in noticed if trial.subject != WORLDS}
+    for subject, mutant in others.items():
+        found = SUBJECTS[subject](mutant, None, 0)
+        broken += [f"{subject}: {found.law}: {found.said}"] if found.law else []
+    return broken
+
+
+def _in_worlds(mutant: Mutant, slug: str | None, worlds: int) -> Broken:
+    lines = list(told_by(slug, "counterfoil.lab.mutants.hunting", "hunt", mutant.slug, "0", str(worlds)))
+    if len(lines) != 1:
+        raise RunFailed(f"the hunt for {mutant.slug} did not come to an end")
+    found = lines[0]
+    where = "" if found["world"] is None else str(found["world"])
+    return Broken(law=found["law"], said=found["said"], where=where, operations=found["operations"])
+
+
+def _in_approvals(mutant: Mutant, slug: str | None, worlds: int) -> Broken:
+    del worlds
+    from counterfoil.lab import approvals
+
+    only = tuple(mutant.terrain["cases"])
+    with tempfile.TemporaryDirectory(prefix="counterfoil-lab-") as top:
+        result = approvals.run(Path(top), slug, lambda _: None, only=only)
+    figures = (result["bytes_sent_without_authority"], result["approvals_used_twice"])
+    said = "{} bytes sent without authority, {} approvals used twice".format(*figures)
+    return Broken(law="I2" if any(figures) else "", said=said, where=", ".join(only), operations=len(only))
+
+
+def _in_the_demo(mutant: Mutant, slug: str | None, worlds: int) -> Broken:
+    del mutant, worlds
+    from counterfoil.lab import demo
+    from counterfoil.lab.canary import leaks
+
+    with tempfile.TemporaryDirectory(prefix="counterfoil-lab-") as top:
+        rows = demo.run(Path(top), slug, lambda _: None)
+        leaked = leaks(Path(top))
+    if leaked:
+        return Broken(law="I13", said=f"the credential stands in {leaked[0]}", where=leaked[0], operations=len(rows))
+    failed = [row for row in rows if not row.held]
+    said = [f"{row.sent} sent, {row.effects} effects, told {row.outcome}" for row in failed]
+    return Broken(law="I3", said=said[0], where=failed[0].case, operations=len(rows)) if failed else Broken()
+
+
+def _in_a_book(mutant: Mutant, slug: str | None, worlds: int) -> Broken:
+    del mutant, worlds
+    with tempfile.TemporaryDirectory(prefix="counterfoil-lab-") as top:
+        (told,) = told_by(slug, "counterfoil.lab.tampering", top)
+    missed = [row["way"] for row in told["rows"] if not row["named"]]
+    return Broken(law="I6", said=f"{missed[0]}: not named", where=missed[0], operations=3) if missed else Broken()
+
+
+SUBJECTS: Mapping[str, Subject] = {
+    WORLDS: _in_worlds,
+    APPROVALS: _in_approvals,
+    DEMO: _in_the_demo,
+    TAMPER: _in_a_book,
+}
+"""What runs each subject."""

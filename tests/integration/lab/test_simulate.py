@@ -1,0 +1,148 @@
+"""Thousands of operations in virtual worlds: the same again by its seed, no law broken, and every mutant noticed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from counterfoil.lab.world.situations import SITUATIONS
+
+RECOUNT = Path(__file__).parents[3] / "scripts" / "recount.py"
+SECONDS = 110
+NOTICED = (
+    "send_before_record", "retry_on_timeout", "new_key_per_attempt", "claim_ignores_state", "timeout_is_rejected",
+    "error_is_rejected", "bad_json_is_success", "accepted_is_success", "absence_without_horizon", "conflict_returns_receipt",
+)  # fmt: skip
+"""Ten rules without which a few hundred operations are enough."""
+
+
+def lab(*arguments, hashes="0"):
+    """Run the command as a stranger would; its exit code and its last line's object."""
+    command = [sys.executable, "-m", "counterfoil.lab", *map(str, arguments), "--json"]
+    environment = os.environ | {"PYTHONHASHSEED": hashes}
+    run = subprocess.run(
+        command, capture_output=True, text=True, timeout=SECONDS, check=False, env=environment
+    )  # fmt: skip
+    assert run.stdout, run.stderr
+    return run.returncode, json.loads(run.stdout.splitlines()[-1])
+
+
+def recount(folder):
+    """The stranger's count: exit code and everything it counted."""
+    command = [sys.executable, "-I", RECOUNT, folder, "--json"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert run.returncode in (0, 1), run.stderr
+    return run.returncode, json.loads(run.stdout)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A small simulation, with what it left behind."""
+    folder = tmp_path_factory.mktemp("simulate") / "kept"
+    return folder, lab("simulate", "--operations", 4_000, "--seed", 4_000, "--keep", folder)
+
+
+@pytest.mark.slow
+def test_no_law_is_broken(kept):
+    """Whatever goes wrong in the worlds, nothing happens twice, nothing is lost and nothing is said that is not so."""
+    _, (code, result) = kept
+    assert (code, result["ok"], result["broken"]) == (0, True, [])
+    assert result["operations"] >= 4_000
+    assert (result["violations"], result["second_effects"], result["false_outcomes"], result["unrecorded"]) == (0,) * 4
+    assert result["situations"]["total"] == len(SITUATIONS)
+    assert result["situations"]["hit"] >= 200, result["situations"]["missing"]
+    assert re.fullmatch("[0-9a-f]{64}", result["trace"])
+
+
+@pytest.mark.slow
+def test_a_stranger_counts_the_same(kept):
+    """The recount imports nothing of ours and finds the same operations, sends and effects, and no second ones."""
+    folder, (_, result) = kept
+    code, counts = recount(folder)
+    assert (code, counts["disagreements"]) == (0, [])
+    assert (counts["operations"], counts["second_effects"]) == (result["operations"], 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "figure"), [("effects.jsonl", "second_effects"), ("wire.jsonl", "sends"), ("words.jsonl", "second_effects")]
+)
+def test_a_stranger_disagrees_aloud(kept, tmp_path, file, figure):
+    """An effect that came of another request, a send more, or a word that nobody said: the recount says so."""
+    folder, (_, result) = kept
+    source = next(path.parent for path in sorted(folder.glob("*/words.jsonl")) if '"override"' in path.read_text())
+    for path in [source, folder / "result.json"]:
+        subprocess.run(["cp", "-r", str(path), str(tmp_path)], check=True)
+    target = tmp_path / source.name / file
+    lines = [json.loads(line) for line in target.read_text().splitlines()]
+    if file == "words.jsonl":
+        lines = [line for line in lines if line["verb"] != "override"]
+    else:
+        changed = [line for line in lines if line.get("wire", 1)][-1]
+        lines += [changed | {"wire": 10_000}, changed | {"wire": 10_001}]
+    target.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    before, after = recount(folder)[1]["runs"][source.name], recount(tmp_path)[1]["runs"][source.name]
+    assert after[figure] > before[figure]
+
+
+@pytest.mark.slow
+def test_a_seed_is_one_trace():
+    """Event for event the same under another hash seed; another seed, or a rule turned off, is another trace."""
+    given = ("simulate", "--operations", 150)
+    traces = [lab(*given, "--seed", 5, hashes=hashes)[1]["trace"] for hashes in ("1", "2")]
+    other = lab(*given, "--seed", 6)[1]["trace"]
+    code, broken = lab(*given, "--seed", 5, "--sabotage", "timeout_is_rejected")
+    assert traces[0] == traces[1]
+    assert len({traces[0], other, broken["trace"]}) == 3
+    assert (code, broken["ok"]) == (1, False)
+
+
+@pytest.mark.slow
+def test_a_failing_world_is_made_smaller_and_can_be_told():
+    """What is printed makes the failure again, with less around it."""
+    given = ("simulate", "--operations", 100, "--seed", 2, "--sabotage", "timeout_is_rejected")
+    code, result = lab(*given)
+    smallest = result["smallest"]
+    assert (code, result["laws"]["I5"] > 0) == (1, True)
+    assert smallest["options"]["operations"] < 60
+    assert any(said.startswith("I5") for said in smallest["violations"])
+    number = re.match(r"world 2-(\d+): ", result["broken"][0])[1]
+    code, told = lab(*given, "--world", number)
+    assert code == 1
+    assert told["violations"] == [
+        said.partition(": ")[2] for said in result["broken"] if said.startswith(f"world 2-{number}: ")
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", NOTICED)
+def test_a_rule_turned_off_is_noticed(mutant):
+    """JSON all the same, and exit code 1."""
+    code, result = lab("simulate", "--operations", 400, "--seed", 1, "--sabotage", mutant)
+    assert (code, result["ok"]) == (1, False)
+    assert result["violations"] > 0
+
+
+@pytest.mark.slow
+def test_a_search_leaves_nothing_out():
+    """Every placement of one fault in one operation, whoever is killed, stopped or lied to: no law is broken."""
+    code, result = lab("exhaust", "--faults", 1, "--kind", "lookup")
+    assert (code, result["ok"], result["complete"], result["violations"]) == (0, True, True, 0)
+    assert result["schedules"]["lookup"] >= 3_000
+
+
+@pytest.mark.slow
+def test_a_search_finds_what_is_wrong_and_names_the_path():
+    """With a rule off the same search breaks a law, and says by which choices; cut short it is not complete."""
+    code, result = lab("exhaust", "--faults", 1, "--kind", "nothing", "--sabotage", "timeout_is_rejected")
+    assert (code, result["ok"]) == (1, False)
+    assert result["violations"] > 0
+    assert all(re.fullmatch(r"\d*", each["path"]) for row in result["rows"] for each in row["broken"])
+    code, cut = lab("exhaust", "--faults", 1, "--kind", "nothing", "--most", 20)
+    assert (code, cut["complete"]) == (1, False)
