@@ -39,7 +39,16 @@ SUMMED = ("effects", "sends", "duplicates", *FROM_STORE, "kills")
 AUTHORITY = ("cases", "bytes_sent_without_authority", "approvals_used_twice")
 WORLDS = ("second_effects", "false_outcomes", "false_beyond")
 PER_CASE = ("effects", "sends", "authorised", "permission", "outcome")
-COMPARED = (*SUMMED, "kills_by_window", "second_effects", "false_beyond", *AUTHORITY, "authorised", "permission", "outcome")
+COMPARED = (
+    *SUMMED,
+    "kills_by_window",
+    "second_effects",
+    "false_beyond",
+    *AUTHORITY,
+    "authorised",
+    "permission",
+    "outcome",
+)
 """What a result may claim that is counted here as well; other fields are the laboratory's own."""
 
 WINDOWS = ("before_claim", "claim_to_outcome", "look_to_evidence", "after_outcome")

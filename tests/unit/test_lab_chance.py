@@ -16,7 +16,12 @@ def thrown(seed, times=200):
     """What dice of one seed say."""
     dice = Dice(seed, RATES, FATES)
     return [
-        (dice.strikes("crash"), dice.fate("send", ("answered", "lost")), dice.among("x", "abc"), dice.between("y", 1, 2))
+        (
+            dice.strikes("crash"),
+            dice.fate("send", ("answered", "lost")),
+            dice.among("x", "abc"),
+            dice.between("y", 1, 2),
+        )
         for _ in range(times)
     ]
 

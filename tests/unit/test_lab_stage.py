@@ -74,6 +74,7 @@ def test_a_stopped_process_wakes_later_and_goes_on():
     play = Play()
     stopped = play.process("a", 1.0)
     play.process("b", 2.0)
+    play.stage.run(EPOCH + 0.5)
     stopped.stopped_until = EPOCH + 5.0
     play.stage.run(EPOCH + 10.0)
     assert play.said == [("b", 2.0), ("a", 5.0)]
@@ -86,7 +87,7 @@ def test_a_night_stops_every_host_and_nothing_that_is_on_its_way():
     play.stage.asleep_until = EPOCH + 100.0
     play.stage.at(EPOCH + 3.0, lambda: play.said.append(("the world", play.stage.now - EPOCH)))
     play.stage.run(EPOCH + 200.0)
-    assert play.said == [("the world", 3.0), ("a", 100.0)]
+    assert play.said == [("the world", 3.0), ("a", 101.0)]
 
 
 def test_what_ends_a_program_by_itself_is_told():

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from counterfoil.cli.parser import count
+from counterfoil.lab.exhaust import MOST
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.kill_loop import CONTRACTS
 from counterfoil.lab.mutants.command import TIERS
 from counterfoil.lab.world.provider import KINDS
-from counterfoil.lab.exhaust import MOST
 
 OPERATIONS, OPERATIONS_MAX = 200, 10_000
 KILLS, KILLS_MAX = 30, 1_000

@@ -13,7 +13,7 @@ CHUNK_BYTES = 1 << 20
 
 
 def spellings(secret: str) -> tuple[bytes, ...]:
-    """Every way in which a secret may stand somewhere: as it is, in hexadecimal, URL-encoded, in base64 at any offset."""
+    """Every way in which a secret may stand somewhere: as it is, in hexadecimal, URL-encoded, or in base64."""
     raw = secret.encode()
     encoded = (base64.b64encode(b"\0" * pad + raw)[4 if pad else 0 : -4] for pad in range(3))
     return tuple({raw, raw.hex().encode(), quote(secret, safe="").encode(), *encoded})

@@ -206,7 +206,7 @@ def _mutants(asked: argparse.Namespace) -> int:
     from counterfoil.lab.run_folder import run_folder, write_result
 
     if asked.list:
-        result = {"mutants": command.listed(), "ok": True}
+        result: dict[str, Any] = {"mutants": command.listed(), "ok": True}
     else:
         plan = command.Plan(tier=asked.tier, slugs=tuple(map(str, map(checked, asked.only))))
         with run_folder(asked.keep) as top:

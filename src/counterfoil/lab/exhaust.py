@@ -1,7 +1,7 @@
 """`counterfoil-lab exhaust`: one operation, two callers and a worker, and everything that can go wrong at any place.
 
 The same plans, executor and store as ever, under a scheduler that tries every placement of so many faults, and every
-order in which the processes can go on with so many switches. Nothing is drawn: a run is complete or says that it is not.
+order in which processes can go on with so many switches. Nothing is drawn: a run is complete or says that it is not.
 """
 
 from __future__ import annotations

@@ -27,8 +27,12 @@ def show(result: Mapping[str, Any], console: Console) -> None:
         table.add_row(Text(row["kind"], style=STRONG), row["base"], f"{row['schedules']:,}", complete, count)
     console.print(table)
     scope = result["scope"]
-    said = f"{scope['faults']} faults, {scope['switches']} switches, {scope['callers']} callers, {scope['workers']} worker"
-    console.print(Text(f"{said}; {sum(result['schedules'].values()):,} schedules in {result['seconds']} s", style=QUIET))
+    said = (
+        f"{scope['faults']} faults, {scope['switches']} switches, {scope['callers']} callers, {scope['workers']} worker"
+    )
+    console.print(
+        Text(f"{said}; {sum(result['schedules'].values()):,} schedules in {result['seconds']} s", style=QUIET)
+    )
     for row in result["rows"]:
         for each in row["broken"]:
             console.print(Text(f"{row['kind']}, {row['base']}, path {each['path']}: {safe(each['said'])}", style=RED))

@@ -14,7 +14,6 @@ from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.mutants.catalogue import CATALOGUE, WORLDS
 from counterfoil.lab.processes import module
 
-
 MUTANTS: Mapping[str, Callable[[], None]] = {m.slug: m.off for m in CATALOGUE if m.off is not None}
 """Every mutant by name, with what turns its rule off."""
 

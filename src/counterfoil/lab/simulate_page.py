@@ -20,7 +20,9 @@ CAVEAT = "That holds for the faults that are simulated, and for them only."
 
 def show(result: Mapping[str, Any], console: Console) -> None:
     """Print the figures of a simulation."""
-    table = Table("worlds", "operations", "sends", "effects", "situations", "violations", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        "worlds", "operations", "sends", "effects", "situations", "violations", box=SIMPLE_HEAD, pad_edge=False
+    )
     for column in table.columns:
         column.justify = "right"
     met = result["situations"]

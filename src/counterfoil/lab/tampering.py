@@ -24,7 +24,7 @@ WHO: Mapping[str, Any] = {"account": "acct_book", "owner": "payments", "authoris
 WAYS: Mapping[str, tuple[str, ...]] = {
     "nothing": (),
     "edited": (
-        "UPDATE event SET record = CAST(replace(CAST(record AS TEXT), 'unknown', 'rejected') AS BLOB) WHERE id = :n + 2",
+        "UPDATE event SET record = CAST(replace(CAST(record AS TEXT), 'unknown', 'lost') AS BLOB) WHERE id = :n + 2",
     ),
     "payload edited": ("UPDATE event SET body = CAST(body || 'x' AS BLOB) WHERE id = :n + 1",),
     "time edited": ("UPDATE event SET at = at - 3600 WHERE id = :n + 2",),
@@ -63,13 +63,11 @@ def book(path: Path) -> str:
         def pay(order: str, note: str) -> dict[str, str]:
             if order == "unknown":
                 raise TimeoutError
-            return {"id": order}
+            return {"id": order, "note": note}
 
-        guarded = ledger.action(pay, key=lambda order, note: order, immaterial={"/note": "for the reader only"}, **WHO)
-        for order in ("first", "unknown", "last"):
-            receipt = guarded(order, "as agreed")
-            if order == "unknown":
-                meant = receipt.id
+        given = {**WHO, "key": lambda **said: said["order"], "immaterial": {"/note": "for the reader only"}}
+        guarded = ledger.action(pay, **given)
+        _, meant, _ = (guarded(order, "as agreed").id for order in ("first", "unknown", "last"))
         said: dict[str, Any] = {"evidence": {"seen": "the statement"}, "by": "user:ada", "reason": "I looked"}
         ledger.resolve(meant, "succeeded", **said)
         guarded("unknown", "once more")  # differs immaterially: its last event, which changes no column

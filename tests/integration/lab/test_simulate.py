@@ -17,7 +17,8 @@ RECOUNT = Path(__file__).parents[3] / "scripts" / "recount.py"
 SECONDS = 110
 NOTICED = (
     "send_before_record", "retry_on_timeout", "new_key_per_attempt", "claim_ignores_state", "timeout_is_rejected",
-    "error_is_rejected", "bad_json_is_success", "accepted_is_success", "absence_without_horizon", "conflict_returns_receipt",
+    "error_is_rejected", "bad_json_is_success", "accepted_is_success", "absence_without_horizon",
+    "conflict_returns_receipt",
 )  # fmt: skip
 """Ten rules without which a few hundred operations are enough."""
 
@@ -71,11 +72,12 @@ def test_a_stranger_counts_the_same(kept):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("file", "figure"), [("effects.jsonl", "second_effects"), ("wire.jsonl", "sends"), ("words.jsonl", "second_effects")]
+    ("file", "figure"),
+    [("effects.jsonl", "second_effects"), ("wire.jsonl", "sends"), ("words.jsonl", "second_effects")],
 )
 def test_a_stranger_disagrees_aloud(kept, tmp_path, file, figure):
     """An effect that came of another request, a send more, or a word that nobody said: the recount says so."""
-    folder, (_, result) = kept
+    folder, _ = kept
     source = next(path.parent for path in sorted(folder.glob("*/words.jsonl")) if '"override"' in path.read_text())
     for path in [source, folder / "result.json"]:
         subprocess.run(["cp", "-r", str(path), str(tmp_path)], check=True)

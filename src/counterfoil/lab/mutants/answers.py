@@ -13,8 +13,8 @@ def _judged_as(changes: Any) -> None:
     """Have the judge's evidence changed by `changes(answer, evidence)` wherever it is used."""
     from counterfoil.plans import observing
 
-    judge, place = observing.judge, observing
-    changed: Any = place
+    changed: Any = observing
+    judge = changed.judge
 
     def judged(contract: Any, answer: Any, attempt: int, effect: str) -> Any:
         evidence = judge(contract, answer, attempt, effect)
@@ -31,23 +31,23 @@ def timeout_is_rejected() -> None:
     """Call silence a failure."""
     from counterfoil.domain.answer import Silent
 
-    _judged_as(lambda answer, e: Finding.REJECTED if isinstance(answer, Silent) and e.finding is Finding.UNKNOWN else None)
+    def changes(answer: Any, evidence: Any) -> Finding | None:
+        return Finding.REJECTED if isinstance(answer, Silent) and evidence.finding is Finding.UNKNOWN else None
+
+    _judged_as(changes)
 
 
 def error_is_rejected() -> None:
     """Call a server's error a failure."""
-    from counterfoil.domain.answer import Replied
-
-    _judged_as(lambda answer, _: Finding.REJECTED if isinstance(answer, Replied) and answer.status >= 500 else None)  # noqa: PLR2004
+    _judged_as(lambda answer, _: Finding.REJECTED if _status(answer) >= INTERNAL else None)
 
 
 def bad_json_is_success() -> None:
     """Believe a status line whose body nobody can read."""
     from counterfoil.domain import body
-    from counterfoil.domain.answer import Replied
 
-    def changes(answer: Any, evidence: Any) -> Finding | None:
-        ok = isinstance(answer, Replied) and answer.complete and answer.status in (200, 201)
+    def changes(answer: Any, _: Any) -> Finding | None:
+        ok = _status(answer) in (OK, CREATED) and answer.complete
         return Finding.SUCCEEDED if ok and not body.parse(answer.body).ok else None
 
     _judged_as(changes)
@@ -55,30 +55,35 @@ def bad_json_is_success() -> None:
 
 def accepted_is_success() -> None:
     """Take 202 for done."""
-    from counterfoil.domain.answer import Replied
+    _judged_as(lambda answer, _: Finding.SUCCEEDED if _status(answer) == ACCEPTED else None)
 
-    _judged_as(lambda answer, _: Finding.SUCCEEDED if isinstance(answer, Replied) and answer.status == 202 else None)  # noqa: PLR2004
+
+OK, CREATED, ACCEPTED, INTERNAL = 200, 201, 202, 500
+
+
+def _status(answer: Any) -> int:
+    """Of a reply; 0 of anything else."""
+    return int(getattr(answer, "status", 0))
 
 
 def last_rejection_wins() -> None:
     """Let the newest attempt speak for all of them."""
-    from counterfoil.domain import rules
-
-    fold, place = rules.fold, rules
-    changed: Any = place
-    changed.fold = lambda attempts, discrepancy, *, follows: fold(
-        attempts[-1:] if attempts and attempts[-1].finding is Finding.REJECTED else attempts, discrepancy, follows=follows
-    )
+    _folded_from(Finding.REJECTED)
 
 
 def not_sent_is_ready() -> None:
     """Forget what may have left as soon as a later attempt did not."""
+    _folded_from(Finding.NOT_SENT)
+
+
+def _folded_from(word: Finding) -> None:
+    """Have nothing but the last attempt count where it came to that."""
     from counterfoil.domain import rules
 
-    fold, place = rules.fold, rules
-    changed: Any = place
+    changed: Any = rules
+    fold = changed.fold
     changed.fold = lambda attempts, discrepancy, *, follows: fold(
-        attempts[-1:] if attempts and attempts[-1].finding is Finding.NOT_SENT else attempts, discrepancy, follows=follows
+        attempts[-1:] if attempts and attempts[-1].finding is word else attempts, discrepancy, follows=follows
     )
 
 

@@ -31,6 +31,8 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True):
     """Where its worlds differ from those that are drawn, so that it need not be hunted for long; or which cases."""
     weight: int = 1
     """What takes longer begins earlier."""
+    tier: str = "pr"
+    """When it is tried: before a pull request, or only in full."""
     awaits: str = ""
     """What will build what it is about: until then it is pending."""
     rule: str = ""
@@ -53,9 +55,7 @@ def _asked(number: int, off: Callable[[], None], case: str) -> Mutant:
 
 
 def _elsewhere(number: int, off: Callable[[], None], law: str, subject: str, weight: int = 2) -> Mutant:
-    return Mutant(
-        number=number, slug=off.__name__, off=off, laws=frozenset({law}), subject=subject, weight=weight
-    )
+    return Mutant(number=number, slug=off.__name__, off=off, laws=frozenset({law}), subject=subject, weight=weight)
 
 
 def _pending(number: int, slug: str, rule: str, awaits: str) -> Mutant:
@@ -119,7 +119,7 @@ CATALOGUE: tuple[Mutant, ...] = (
     _hunted(25, people.abandon_does_not_block, "I8", sends=LOST, looks=BLIND, looks_max=1),
     _hunted(26, looks.read_budget_ignored, "I12", operations=6, kinds=("lookup",), sends=LOST, looks=BLIND),
     _pending(
-        27, "pause_before_write", "A sender that was paused between its last check and its first byte writes all the same.",
+        27, "pause_before_write", "Write after a pause between the last check and the first byte.",
         "the kernel-bounded sender",
     ),
     _pending(
@@ -127,7 +127,7 @@ CATALOGUE: tuple[Mutant, ...] = (
     ),
     _hunted(29, answers.exception_only, "I6", rates={"interrupt": 0.05}),
     msgspec.structs.replace(
-        _elsewhere(30, disk.synchronous_normal, "A1", IMAGES, 9), awaits="the images command, which is built beside this"
+        _elsewhere(30, disk.synchronous_normal, "A1", IMAGES, 9), awaits="crash images, which are built beside this"
     ),
     _elsewhere(31, transport.transport_retries, "I3", DEMO, 5),
     _hunted(

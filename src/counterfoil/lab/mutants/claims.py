@@ -51,7 +51,7 @@ def send_despite_lost_ack() -> None:
         except Unavailable:
             if not isinstance(effect, Claim):
                 raise
-            return Claimed(at=self._store.now(), head=b"")  # noqa: SLF001 - a mutant reaches for what it needs
+            return Claimed(at=self._store.now(), head=b"")
 
     _performing(changes)
 
@@ -71,10 +71,10 @@ def new_key_per_attempt() -> None:
 
 def recovery_makes_ready() -> None:
     """Take what a dead worker left for what never left."""
+    import msgspec
+
     from counterfoil.domain.words import Finding
     from counterfoil.plans import recover
-
-    import msgspec
 
     left = recover._left  # noqa: SLF001 - a mutant replaces what nobody may call
     changed: Any = recover
@@ -176,9 +176,9 @@ def retention_ignored() -> None:
 
 def short_retention_accepted() -> None:
     """Count a key's time without how long a request may be on its way."""
-    from counterfoil.domain import retry
-
     import msgspec
+
+    from counterfoil.domain import retry
 
     against = retry._against_retention  # noqa: SLF001 - a mutant replaces what nobody may call
     changed: Any = retry
@@ -216,10 +216,10 @@ def no_deadline_before_write() -> None:
 
 def settle_not_fenced() -> None:
     """Write an outcome over whatever was written meanwhile."""
+    import msgspec
+
     from counterfoil.domain.command import Settle
     from counterfoil.store import rows, sqlite, transaction
-
-    import msgspec
 
     settle = transaction.settle
     place: Any = sqlite

@@ -7,12 +7,12 @@ from typing import Any
 
 def _absence_without(*reasons: str) -> None:
     """Judge absence without some of its conditions."""
-    from counterfoil.plans import reconcile
-
     import msgspec
 
-    absence = reconcile.absence
+    from counterfoil.plans import reconcile
+
     changed: Any = reconcile
+    absence = changed.absence
 
     def judged(**said: Any) -> Any:
         verdict = absence(**said)

@@ -24,7 +24,9 @@ def show(result: Mapping[str, Any], console: Console) -> None:
     for row in result["rows"]:
         law = Text(row["law"], style=SUCCEEDED) if row["law"] else Text("nothing", style=f"bold {RED}")
         after = f"{row['operations']:,} operations" if row["subject"] == "simulate" else ""
-        table.add_row(str(row["number"]), Text(row["slug"], style=STRONG), law, row["subject"], after, f"{row['seconds']:g}")
+        table.add_row(
+            str(row["number"]), Text(row["slug"], style=STRONG), law, row["subject"], after, f"{row['seconds']:g}"
+        )
     console.print(table)
     for pending in result["pending"]:
         console.print(Text(f"{pending['number']:>2} {pending['slug']}: awaits {pending['awaits']}", style=QUIET))

@@ -33,28 +33,28 @@ def retry_on_timeout() -> None:
 def transport_retries() -> None:
     """Send once more from below the adapter when the connection falls silent, as clients with a retry do."""
     from counterfoil.domain.answer import Silent
-    from counterfoil.providers import http, wire
+    from counterfoil.providers import wire
 
-    exchange, place = wire.exchange, http.wire
-    changed: Any = place
+    exchange, changed = wire.exchange, wire
+    place: Any = changed
 
     def exchanged(request: Any, **given: Any) -> Any:
         answer = exchange(request, **given)
         again = isinstance(answer, Silent) and answer.may_have_left and request.method != "GET"
         return exchange(request, **given | {"flight": wire.Flight()}) if again else answer
 
-    changed.exchange = exchanged
+    place.exchange = exchanged
 
 
 def secret_in_error() -> None:
     """Say in an error what was sent, credential and all."""
-    from counterfoil.domain.answer import Silent
-    from counterfoil.providers import http, wire
-
     import msgspec
 
-    exchange, place = wire.exchange, http.wire
-    changed: Any = place
+    from counterfoil.domain.answer import Silent
+    from counterfoil.providers import wire
+
+    exchange, changed = wire.exchange, wire
+    place: Any = changed
 
     def exchanged(request: Any, **given: Any) -> Any:
         answer = exchange(request, **given)
@@ -62,4 +62,4 @@ def secret_in_error() -> None:
             return msgspec.structs.replace(answer, reason=f"{answer.reason}: {dict(request.headers)}")
         return answer
 
-    changed.exchange = exchanged
+    place.exchange = exchanged

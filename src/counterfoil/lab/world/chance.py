@@ -39,7 +39,7 @@ class Dice:
     """
 
     def __init__(self, seed: str, rates: Mapping[str, float], fates: Mapping[str, Mapping[str, float]]) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - a simulation is no secret
+        self._random = random.Random(seed)
         self._rates = rates
         self._fates = {of: (tuple(weights), tuple(weights.values())) for of, weights in fates.items()}
         self.calm = False

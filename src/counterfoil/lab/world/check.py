@@ -55,7 +55,7 @@ def _about(world: World, history: History) -> list[str]:
         *_evidence(history),
         *_replays(history),
         *_reads(world, history),
-        *_rest(world, operation, history),
+        *_rest(operation),
     ]
 
 
@@ -102,8 +102,7 @@ def _not_left(history: History) -> list[bool]:
 
 
 def _forgiven(world: World, history: History) -> bool:
-    """What was concluded from an assumption that this world breaks can be wrong: A3, how long a delivery takes; A6, the
-    clock."""
+    """What was concluded from an assumption that this world breaks may be wrong."""
     if world.options.assumptions_hold:
         return False
     world.seen("an assumption was broken, and what was proven by it is wrong")
@@ -151,7 +150,7 @@ def _reads(world: World, history: History) -> list[str]:
     return [f"I12: {made} looks of {most}"] if made > most or made > operation.looks else []
 
 
-def _rest(world: World, operation: Operation, history: History) -> list[str]:
+def _rest(operation: Operation) -> list[str]:
     """L1: in the end everything is settled, or with a person who is named, with a reason."""
     if not operation.unresolved:
         return []
@@ -159,12 +158,14 @@ def _rest(world: World, operation: Operation, history: History) -> list[str]:
     if not operation.owner:
         faults.append("L3: nobody owns it")
     if operation.step not in (REVIEW, REST, CALL):
-        faults.append(f"L1: {operation.outcome.value} and still to {operation.step or 'nothing'}, due {operation.due_at}")
+        faults.append(
+            f"L1: {operation.outcome.value} and still to {operation.step or 'nothing'}, due {operation.due_at}"
+        )
     return faults
 
 
 def _commits(world: World) -> list[str]:
-    """I6: whatever was acknowledged stands, at its place, with the chain that led to it and the words that were given."""
+    """I6: whatever was acknowledged stands, at its place in its chain, with the words that were given."""
     faults = []
     stands = dict(world.read("SELECT hash, record FROM event"))
     for commit in world.truth.commits:

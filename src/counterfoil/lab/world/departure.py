@@ -56,9 +56,7 @@ def _given_up(rows: list[Row], mine: Row) -> bool:
 
 
 def _overtaken(begun: list[Row], mine: Row) -> bool:
-    """Another attempt was let go beside one that may still write: only a person may do that, or a name that is never
-    given again.
-    """
+    """Another attempt was let go beside one that may still write, by nobody who may decide that."""
     later = (row.record.get("basis") for row in begun if row.seq > mine.seq)
     return any(basis != Basis.OPERATOR_OVERRIDE for basis in later)
 

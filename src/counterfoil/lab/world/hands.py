@@ -63,14 +63,8 @@ class SimStore(SqliteStore):
     def again(self, world: World, process: Process) -> None:
         """Serve another process as if it had opened the file just now; opening one costs more than a whole call."""
         self._world, self._process = world, process
-        self._seen, self._seen_at = rows.latest(self._connection()), self._clock_of_all()
+        self._seen, self._seen_at = rows.latest(self._connection()), self._world.time.monotonic()
         self._policy_at = self._stood_at = 0.0
-
-    @staticmethod
-    def _clock_of_all() -> float:
-        from counterfoil.store import sqlite
-
-        return sqlite.time.monotonic()
 
     def _written(self, command: Command) -> Reply:
         world = self._world
@@ -144,7 +138,7 @@ class SimDrawer:
 
     def __init__(self, world: World, roster: SimRoster, seed: str) -> None:
         self._world, self._roster = world, roster
-        self._random = random.Random(seed)  # noqa: S311 - a simulation is no secret
+        self._random = random.Random(seed)
         self._tokens = 0
 
     def draw(self) -> Draw:

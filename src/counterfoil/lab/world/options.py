@@ -66,17 +66,17 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def assumptions_hold(self) -> bool:
-        """What is concluded about absence may be relied on: deliveries take no longer, and clocks are right (A3, A6)."""
+        """What is concluded from absence may be relied on: deliveries take no longer, clocks are right (A3, A6)."""
         return not (self.beyond or self.stepped)
 
 
 def drawn(seed: str, operations: int, **terrain: Any) -> Options:
     """Draw a world; what a terrain names is as it says."""
-    return msgspec.structs.replace(_drawn(seed, operations), **terrain)  # type: ignore[arg-type]
+    return msgspec.structs.replace(_drawn(seed, operations), **terrain)
 
 
 def _drawn(seed: str, operations: int) -> Options:
-    chance = random.Random(f"options {seed}")  # noqa: S311 - a simulation is no secret
+    chance = random.Random(f"options {seed}")
 
     def some(names: tuple[str, ...], least: float, most: float) -> dict[str, float]:
         on = [name for name in names if chance.random() < 0.6]  # noqa: PLR2004 - most, never all

@@ -96,6 +96,8 @@ def _say(world: World, word: Word, ledger: Ledger) -> None:
             further = {"until": ledger.store.now() + 100.0}
         case "investigate":
             further = {"channel": "their support", "looks": 1}
+        case _:
+            pass  # it says everything by itself
     world.truth.words.append(word)
     try:
         getattr(ledger.decisions, word.verb)(word.name, by=word.by, reason="as I see it", **further)
@@ -107,7 +109,7 @@ def _say(world: World, word: Word, ledger: Ledger) -> None:
 
 
 def _resolve(world: World, ledger: Ledger, operation: Operation, by: str) -> None:
-    """Look where no contract does; what is still on its way they wait for, and now and then they tell attempts apart."""
+    """Look where no contract does, and wait for what is on its way; now and then attempts are told apart."""
     truth, name = world.truth, operation.id
     if truth.on_the_way.get(name) or world.in_hand(name):
         return

@@ -191,6 +191,8 @@ class World:
                 commits.append(Commit(name=operation.id, head=history.head, record=command.record))
                 if last.kind is EventKind.BEGUN:
                     self.claimed.add(token_of(last.record))
+            case _:
+                pass  # nothing was written, or nothing of an operation
         self.trace("commit", type(reply).__name__)
 
     # -- what the providers tell -------------------------------------------------------------------------------------
@@ -358,10 +360,16 @@ def action_for(kind: str, assumed: bool, key_seconds: float, looks_max: int) -> 
     """The action of one kind of provider, under a contract that says what this world's provider does."""
     given: dict[str, Any] = {"account": ACCOUNT, "owner": "payments", "authoriser": "lea"}
     if assumed:
-        given |= {"longest_delivery": DELIVERY_SECONDS, "longest_delivery_by": "lea", "longest_delivery_why": "their word"}
+        given |= {
+            "longest_delivery": DELIVERY_SECONDS,
+            "longest_delivery_by": "lea",
+            "longest_delivery_why": "their word",
+        }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return action_of(declared(given, kind), kind, contract=contract_for(kind, key_seconds, looks_max), tenant="default")
+        return action_of(
+            declared(given, kind), kind, contract=contract_for(kind, key_seconds, looks_max), tenant="default"
+        )
 
 
 def contract_for(kind: str, key_seconds: float, looks_max: int) -> Contract:
@@ -384,4 +392,3 @@ def policy_for(people: int) -> Policy:
         people=people, approvers=(), seconds=300.0, attempts=tuple(AttemptClass), uses=2
     )  # fmt: skip
     return Policy(name="world", rules=(Rule(name="all", when=When(), approval=asks),), otherwise=Otherwise.ALLOW)
-

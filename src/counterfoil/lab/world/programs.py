@@ -132,7 +132,7 @@ def worker(world: World, seconds: float) -> Callable[[Process], None]:
     def program(process: Process) -> None:
         ledger = world.opened(process, "agent:worker")
 
-        def report(operation: str, what: object) -> None:
+        def report(_: str, what: object) -> None:
             if isinstance(what, Exception):
                 world.seen(f"the worker met {type(what).__name__}")
                 if not isinstance(what, CounterfoilError):

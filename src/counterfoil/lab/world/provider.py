@@ -6,7 +6,7 @@ Written from the laboratory's own promises and never read from the contracts tha
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -136,41 +136,21 @@ class Provider:
 
     def _answered(self, fate: str, wire: Wire) -> Answer:
         """Fates that answer something else than the truth, or that decide what happens."""
-        world = self._world
-        match fate:
-            case "refused":
-                return _told(422, {"error": "refused"})
-            case "throttled":
-                return _told(429, {"error": "slow_down"}, wait=30)
-            case "busy":
-                return _told(409, {"error": "key_in_use"}, wait=2)
-            case "error_before":
-                return _told(500, {"error": "internal"})
-            case "accepted_dropped":
-                return _told(202, {"state": "queued"})
-            case "accepted_applied":
-                world.later(wire, world.chance.between("delivery", 1.0, DELIVERY_SECONDS), lambda: self._arrive(wire))
-                return _told(202, {"state": "queued"})
-            case "doubled_inside":
-                happened = len(world.truth.effects)
-                answer = self._arrive(wire)
-                if len(world.truth.effects) > happened:  # a repeat that it knows is none of its faults
-                    self._apply(wire)
-                return answer
-        if fate in _PERHAPS and not world.chance.among("applied", (True, False)):
-            answer: Answer = _told(500, {"error": "internal"})  # never seen: what is seen says nothing either way
-        else:
-            answer = self._arrive(wire)
+        if fate in _REFUSALS:
+            status, body, wait = _REFUSALS[fate]
+            return _told(status, body, wait=wait)
+        if fate == "accepted_applied":
+            world = self._world
+            world.later(wire, world.chance.between("delivery", 1.0, DELIVERY_SECONDS), lambda: self._arrive(wire))
+            return _told(202, {"state": "queued"})
+        happened = len(self._world.truth.effects)
+        unseen = fate in _PERHAPS and not self._world.chance.among("applied", (True, False))
+        answer = None if unseen else self._arrive(wire)
+        if fate == "doubled_inside" and len(self._world.truth.effects) > happened:
+            self._apply(wire)  # a repeat that it knows is none of its faults
         if fate == "error_replayed" and wire.name in self._keys:
-            self._keys[wire.name].answer = _told(500, {"error": "internal"})
-        return {
-            "truncated": lambda: Replied(status=201, body=b'{"id":', complete=False, reason="cut"),
-            "html": lambda: Replied(status=200, body=HTML),
-            "not_json": lambda: Replied(status=201, body=b'{"id": "ef'),
-            "error_after": lambda: _told(500, {"error": "internal"}),
-            "error_replayed": lambda: _told(500, {"error": "internal"}),
-            "unavailable_after": lambda: _told(503, {"error": "unavailable"}, wait=5),
-        }.get(fate, lambda: answer)()
+            self._keys[wire.name].answer = _BROKEN
+        return _GARBLED.get(fate) or answer or _BROKEN
 
     # -- the service's part ------------------------------------------------------------------------------------------
 
@@ -197,18 +177,15 @@ class Provider:
     def _apply(self, wire: Wire) -> Effect:
         world = self._world
         effect = world.happened(wire)
-        item = {
-            "id": effect.id, "key": wire.name, "reference": wire.name, "account": wire.account, "state": "done",
-            "payload": json.loads(wire.payload),
-        }  # fmt: skip
+        item = _item(effect.id, wire.account, json.loads(wire.payload), wire.name)
         lag = world.chance.between("index", 0.0, LAG_SECONDS) if self.kind == "eventual" else 0.0
         self._items.append((world.stage.now + lag, item))
         return effect
 
     def _foreign(self, wire: Wire) -> None:
         """Somebody else made something under this very name, before us."""
-        item = {"id": "ef_foreign", "account": wire.account, "state": "done", "payload": {"amount": -1}}
-        self._items.append((0.0, item | {"key": wire.name, "reference": wire.name}))
+        item = _item("ef_foreign", wire.account, {"amount": -1}, wire.name)
+        self._items.append((0.0, item))
         if self.kind in ("key", "natural"):
             self._keys[wire.name] = _Key(self._world.stage.now, "foreign", _told(201, item))
 
@@ -216,42 +193,38 @@ class Provider:
 
     def look(self, order: LookOrder) -> tuple[Answer, ...]:
         """Read once, and see what this look's fate lets through."""
-        world = self._world
-        name = order.names.provider_key
+        world, name = self._world, order.names.provider_key
         world.looked(name)
         fate = world.fate("look", self.kind, LOOKS)
         world.pause("look", 0.001, 0.2)
-        shown = [item for at, item in self._items if at <= world.stage.now and item["key"] == name]
-        known = {"id": "ef_control", "account": order.account, "state": "done", "payload": {}, **_names(CONTROL)}
+        if fate in ("lost", "hangs"):
+            world.pause("look lost", order.deadline_seconds if fate == "hangs" else 0.01)
+            return (Silent(may_have_left=True, reason="read_timeout"),)
+        return (_UNHEALTHY.get(fate) or self._list(fate, order),)
+
+    def _list(self, fate: str, order: LookOrder) -> Answer:
+        """What a look shows that is answered by a list."""
+        name = order.names.provider_key
+        shown = [item for at, item in self._items if at <= self._world.stage.now and item["key"] == name]
+        known = _item("ef_control", order.account, {}, CONTROL)
         match fate:
-            case "error":
-                return (_told(500, {"error": "internal"}),)
-            case "unauthorized":
-                return (_told(401, {"error": "unauthorized"}),)
-            case "not_found":
-                return (_told(404, {"error": "not_found"}),)
-            case "html":
-                return (Replied(status=200, body=HTML),)
             case "empty":
-                return (_listed([]),)
-            case "cut":
-                return (Replied(status=200, body=b'{"complete": true, "it', complete=False, reason="cut"),)
-            case "lost" | "hangs":
-                world.pause("look lost", order.deadline_seconds if fate == "hangs" else 0.01)
-                return (Silent(may_have_left=True, reason="read_timeout"),)
+                return _listed([])
             case "partial":
-                return (_listed([known], complete=False),)
-            case "everything":
-                names = (name, CONTROL, order.names.negative)
-                mine = {"account": order.account, "state": "done", "payload": json.loads(order.payload)}
-                return (_listed([{"id": f"ef_lie_{n}", **mine, **_names(one)} for n, one in enumerate(names)]),)
-            case "wrong_account":
-                return (_told(200, {"account": OTHER_ACCOUNT, "complete": True, "items": [
-                    {**known, "account": OTHER_ACCOUNT}
-                ]}),)  # fmt: skip
+                return _listed([known], complete=False)
             case "behind":  # a replica that has seen nothing of ours yet
-                return (_listed([known]),)
-        return (_listed([*shown, known]),)
+                return _listed([known])
+            case "everything":
+                payload, names = json.loads(order.payload), (name, CONTROL, order.names.negative)
+                return _listed([_item(f"ef_lie_{n}", order.account, payload, one) for n, one in enumerate(names)])
+            case "wrong_account":
+                return _listed([known | {"account": OTHER_ACCOUNT}], account=OTHER_ACCOUNT)
+            case _:
+                return _listed([*shown, known])
+
+
+def _item(name: str, account: str, payload: Any, key: str) -> dict[str, Any]:
+    return {"id": name, "account": account, "state": "done", "payload": payload, **_names(key)}
 
 
 def _names(name: str) -> dict[str, str]:
@@ -267,5 +240,33 @@ def _done(effect: Effect) -> Replied:
     return _told(201, {"id": effect.id, "state": "done", "account": effect.account})
 
 
-def _listed(items: list[dict[str, Any]], *, complete: bool = True) -> Replied:
-    return _told(200, {"account": ACCOUNT, "complete": complete, "items": items})
+def _listed(items: list[dict[str, Any]], *, complete: bool = True, account: str = ACCOUNT) -> Replied:
+    return _told(200, {"account": account, "complete": complete, "items": items})
+
+
+_BROKEN = _told(500, {"error": "internal"})
+_REFUSALS: Mapping[str, tuple[int, dict[str, Any], int | None]] = {
+    "refused": (422, {"error": "refused"}, None),
+    "throttled": (429, {"error": "slow_down"}, 30),
+    "busy": (409, {"error": "key_in_use"}, 2),
+    "error_before": (500, {"error": "internal"}, None),
+    "accepted_dropped": (202, {"state": "queued"}, None),
+}
+"""Fates in which nothing happens, by what is answered."""
+_GARBLED: Mapping[str, Answer] = {
+    "truncated": Replied(status=201, body=b'{"id":', complete=False, reason="cut"),
+    "html": Replied(status=200, body=HTML),
+    "not_json": Replied(status=201, body=b'{"id": "ef'),
+    "error_after": _BROKEN,
+    "error_replayed": _BROKEN,
+    "unavailable_after": _told(503, {"error": "unavailable"}, wait=5),
+}
+"""Fates in which it may have happened, and the answer does not say so."""
+_UNHEALTHY: Mapping[str, Answer] = {
+    "error": _BROKEN,
+    "unauthorized": _told(401, {"error": "unauthorized"}),
+    "not_found": _told(404, {"error": "not_found"}),
+    "html": Replied(status=200, body=HTML),
+    "cut": Replied(status=200, body=b'{"complete": true, "it', complete=False, reason="cut"),
+}
+"""Looks that show nothing."""

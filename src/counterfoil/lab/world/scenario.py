@@ -22,12 +22,11 @@ TROUBLE_SECONDS, CALM_SECONDS = 120.0, 900.0
 CALM_SWEEPS = (150.0, 220.0, 300.0, 400.0, 550.0, 640.0, 720.0, 800.0, 900.0, 1000.0)
 
 
-
 def options_for(kind: str, base: str) -> Options:
     """A world of one operation with one kind of provider."""
     return Options(
-        seed=f"search {kind}", operations=1, kinds=(kind,), rates={}, sends={}, looks={}, callers=2, workers=1, far=False,
-        asks=0, assumed=True, beyond=False, ahead=False, sweep_seconds=0.0,
+        seed=f"search {kind}", operations=1, kinds=(kind,), rates={}, sends={}, looks={}, callers=2, workers=1,
+        far=False, asks=0, assumed=True, beyond=False, ahead=False, sweep_seconds=0.0,
         first="" if base == BASES[0] else base,
     )  # fmt: skip
 

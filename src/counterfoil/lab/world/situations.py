@@ -28,8 +28,8 @@ _SETTLED = (
 )
 _TOLD = (
     "a caller was told new, succeeded", "a caller was told new, unknown", "a caller was told new, rejected",
-    "a caller was told existing, succeeded", "a caller was told unresolved, unknown", "a caller was told held, unobserved",
-    "a caller was told KeyConflict", "a caller was told StoreBusy",
+    "a caller was told existing, succeeded", "a caller was told unresolved, unknown",
+    "a caller was told held, unobserved", "a caller was told KeyConflict", "a caller was told StoreBusy",
 )  # fmt: skip
 _OTHER = (
     *(f"the acknowledgement of {command} was lost" for command in _COMMANDS),
