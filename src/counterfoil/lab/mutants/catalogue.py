@@ -74,18 +74,19 @@ CATALOGUE: tuple[Mutant, ...] = (
     _hunted(2, claims.send_despite_lost_ack, "I1", "I15"),
     _hunted(3, transport.retry_on_timeout, "I3"),
     _hunted(4, claims.new_key_per_attempt, "I9"),
-    _hunted(5, claims.recovery_makes_ready, "I3", "I5"),
+    _hunted(5, claims.recovery_makes_ready, "I3", "I5", sends=LOST, rates={"crash": 0.03}),
     _hunted(6, claims.claim_ignores_state, "I3", "I11"),
     _hunted(
         7, claims.settle_not_fenced, "I5",
-        sends=LOST | {"connect_refused": 2.0, "refused": 1.0}, rates={"stop": 0.05, "slow": 0.1}, **EAGER,
+        kinds=("natural",), sends=LOST, looks=BLIND, looks_max=1, rates={"stop": 0.3}, stop_at="before Send",
+        stops=(60.0,), **EAGER,
     ),
     _asked(8, people.approval_before_claim, "worker: revoked before effect 4 (Amend)"),
     _asked(9, people.expiry_ignored, "clock: forth over the end and back"),
     _asked(10, people.approval_not_bound, "contract: answers"),
     _hunted(
         11, claims.clock_before_claim, "I2",
-        rates={"stop": 0.05}, stops=(400.0,), workers=3, sweep_seconds=2.0, asks=1,
+        rates={"stop": 0.1}, stop_at="before Amend", stops=(310.0,), workers=3, sweep_seconds=2.0, asks=1,
     ),
     _hunted(12, answers.timeout_is_rejected, "I5"),
     _hunted(13, answers.error_is_rejected, "I5"),
@@ -96,7 +97,10 @@ CATALOGUE: tuple[Mutant, ...] = (
         kinds=("lookup",), assumed=True, sends=LOST, looks={"shown": 1.0, "not_found": 4.0, "empty": 2.0},
     ),
     _hunted(17, looks.eventual_absence, "I5", kinds=("eventual",)),
-    _hunted(18, looks.absence_without_horizon, "I5"),
+    _hunted(
+        18, looks.absence_without_horizon, "I5",
+        kinds=("lookup",), assumed=True, sends={"answered": 1.0, "applied_late": 3.0}, looks={"shown": 1.0},
+    ),
     _hunted(
         19, claims.retention_ignored, "I3",
         kinds=("key",), sends=LOST, looks=BLIND, night_seconds=NIGHT_SECONDS, key_seconds=86_400.0, asks=0, looks_max=0,
@@ -133,7 +137,8 @@ CATALOGUE: tuple[Mutant, ...] = (
     _hunted(
         32, answers.stale_sweep, "I5",
         kinds=("key",), sends={"answered": 0.2, "request_lost": 1.0, "reply_lost": 1.0}, assumed=True,
-        looks={"shown": 1.0, "error": 2.0}, looks_max=0, rates={"stop": 0.05}, stops=(60.0,), **EAGER | {"workers": 3},
+        looks={"shown": 1.0, "error": 2.0}, looks_max=0, rates={"stop": 0.3}, stop_at="after Look", stops=(60.0,),
+        **EAGER | {"workers": 3},
     ),
     _hunted(
         33, claims.recovery_ignores_hand, "I11",

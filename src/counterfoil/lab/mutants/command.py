@@ -14,7 +14,7 @@ from counterfoil.lab.mutants.trials import Trial, controls, tried
 from counterfoil.lab.shares import cores
 
 TIERS = ("pr", "full")
-WORLDS_MAX = {"pr": 30, "full": 300}
+WORLDS_MAX = {"pr": 100, "full": 400}
 """How many worlds a mutant is hunted through at most."""
 KILLED_MIN = {"pr": 38, "full": 0}
 """How many must be noticed before a pull request; in full, all that are not pending."""
@@ -29,7 +29,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def chosen(self) -> list[Mutant]:
         """The mutants to try, those that take longest first."""
-        able = [m for m in CATALOGUE if m.off is not None and (m.tier == "pr" or self.tier == "full")]
+        able = [m for m in CATALOGUE if not m.awaits and (m.tier == "pr" or self.tier == "full")]
         return sorted((m for m in able if not self.slugs or m.slug in self.slugs), key=lambda m: -m.weight)
 
 
@@ -49,7 +49,7 @@ def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
     return {
         "tier": plan.tier, "mutants": BAR, "killed": len(killed),
         "pending": [{"number": m.number, "slug": m.slug, "awaits": m.awaits} for m in CATALOGUE if m.awaits],
-        "left": [m.slug for m in CATALOGUE if m not in chosen and m.off is not None],
+        "left": [m.slug for m in CATALOGUE if m not in chosen and not m.awaits],
         "survivors": survivors,
         "beyond": [trial.slug for trial in trials if trial.law and trial.number > BAR],
         "broken_without": broken,

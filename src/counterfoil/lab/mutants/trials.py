@@ -68,10 +68,11 @@ def controls(trials: Iterable[Trial], known: Mapping[str, Mutant]) -> list[str]:
         for row in (told_by(None, "counterfoil.lab.mutants.hunting", "control", *worlds) if worlds else ())
         for said in row["violations"]
     ]
-    others = {trial.subject: known[trial.slug] for trial in noticed if trial.subject != WORLDS}
-    for subject, mutant in others.items():
-        found = SUBJECTS[subject](mutant, None, 0)
-        broken += [f"{subject}: {found.law}: {found.said}"] if found.law else []
+    # What is played whole whoever is on trial is played once; cases of approvals each.
+    others = {(t.subject, t.where if t.subject == APPROVALS else ""): t for t in noticed if t.subject != WORLDS}
+    for trial in others.values():
+        found = SUBJECTS[trial.subject](known[trial.slug], None, 0)
+        broken += [f"{trial.subject}: {found.law}: {found.said}"] if found.law else []
     return broken
 
 

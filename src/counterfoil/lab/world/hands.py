@@ -70,7 +70,7 @@ class SimStore(SqliteStore):
         world = self._world
         kind = type(command).__name__
         world.point(f"before {kind}")
-        if world.strikes("store_busy"):
+        if world.store_fails():
             self._process.sure = False
             raise StoreBusy(str(self.path))
         reply = self._durable(command)

@@ -12,6 +12,7 @@ from counterfoil.lab.world.provider import BEYOND, KEY_SECONDS, KINDS, LOOKS, SE
 
 FAULTS = (
     "crash", "stop", "interrupt", "store_busy", "ack_lost", "clock_step", "collision", "redelivery", "slow",
+    "outage",
 )  # fmt: skip
 """What can strike between two effects, beside what a provider does."""
 
@@ -54,6 +55,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How many looks the contracts allow; 0: as they say."""
     stops: tuple[float, ...] = (1.0, 8.0, 30.0, 600.0)
     """For how many seconds a process may be paused."""
+    stop_at: str = ""
+    """The one place where that happens; empty: any."""
     night_seconds: float = 0.0
     """How long every host sleeps once, in the middle of it all; the provider does not."""
     first: str = ""
@@ -93,7 +96,7 @@ def _drawn(seed: str, operations: int) -> Options:
         callers=chance.choice((1, 2, 2, 3)), workers=chance.choice((1, 1, 2)), far=chance.random() < 0.5,  # noqa: PLR2004
         asks=chance.choice((0, 0, 1, 1, 2)), assumed=chance.random() < 0.7, beyond=beyond,  # noqa: PLR2004
         ahead=chance.random() < 0.1,  # noqa: PLR2004
-        sweep_seconds=chance.choice((2.0, 7.0, 20.0)),
+        sweep_seconds=chance.choice((3.0, 8.0, 25.0)),
         key_seconds=chance.choice((*[KEY_SECONDS] * 8, 40.0, 100.0)), looks_max=chance.choice((0, 0, 0, 1, 2)),
         night_seconds=chance.choice((*[0.0] * 9, NIGHT_SECONDS)),
     )  # fmt: skip

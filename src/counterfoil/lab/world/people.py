@@ -23,9 +23,13 @@ PUZZLED = (
     "resolve", "resolve", "override", "attempt", "abandon", "assign", "wait_until", "investigate", "leave",
 )  # fmt: skip
 """About what nobody knows and nothing automatic is left for; `attempt` is the second click of an override."""
+HELD = ("release", "leave", "leave")
+"""About what another holds back."""
+DECIDED = (*PUZZLED, "attempt", "attempt", "attempt")
+"""The same, where one of them has decided that it goes once more."""
 GIVEN_UP = ("override", "attempt", "reconcile", "leave")
 """About what was abandoned: somebody thinks again."""
-MEDDLE = ("revoke", "release", "reconcile", "override", "replay", *["leave"] * 10)
+MEDDLE = ("revoke", "reconcile", "override", "replay", *["leave"] * 10)
 """About everything else, which needs nobody."""
 CALM = frozenset({"approve", "resolve"})
 """What they still do when nothing goes wrong any more."""
@@ -36,18 +40,24 @@ def desk(world: World) -> Callable[[Process], None]:
 
     def program(process: Process) -> None:
         ledger = world.opened(process, "user:desk")
+        store, waits = ledger.store, list[Operation]()
         while True:
-            world.stage.sleep(world.chance.between("people", 5.0, 60.0))
-            store = ledger.store
-            open_ = [*store.unresolved(), *store.waiting()]
-            if open_:
-                _decide(world, ledger, world.chance.among("which", open_))
+            # The more waits, the less they rest between two decisions.
+            world.stage.sleep(world.chance.between("people", 5.0, 60.0) / (1 + len(waits) / 3))
+            waits = [*store.unresolved(), *store.waiting(), *(store.load(name).operation for name in _held(world))]
+            if waits:
+                _decide(world, ledger, world.chance.among("which", waits))
 
     return program
 
 
+def _held(world: World) -> list[str]:
+    """What waits for another of the same effect; a caller who asks is shown it, and nobody else."""
+    return [name for (name,) in world.read("SELECT id FROM operation WHERE held_by <> ''")]
+
+
 def _decide(world: World, ledger: Ledger, operation: Operation) -> None:
-    verb = world.chance.among("word", _verbs(operation))
+    verb = world.chance.among("word", _verbs(world, operation))
     if verb == "leave" or (world.calm and verb not in CALM):
         return
     by = world.chance.among("who", PEOPLE)
@@ -61,12 +71,16 @@ def _decide(world: World, ledger: Ledger, operation: Operation) -> None:
         world.seen(f"people: {verb}")
 
 
-def _verbs(operation: Operation) -> tuple[str, ...]:
+def _verbs(world: World, operation: Operation) -> tuple[str, ...]:
+    if operation.held_by:
+        return HELD
     if operation.permission is Permission.PENDING:
         return PENDING
     if operation.disposition is Disposition.ABANDONED:
         return GIVEN_UP
-    return PUZZLED if operation.step == REVIEW else MEDDLE
+    if operation.step != REVIEW:
+        return MEDDLE
+    return DECIDED if world.truth.said(operation.id, "override") else PUZZLED
 
 
 def _take(world: World, ledger: Ledger, operation: Operation, verb: str, by: str) -> None:
@@ -81,7 +95,8 @@ def _take(world: World, ledger: Ledger, operation: Operation, verb: str, by: str
             ledger.attempt(name, basis=basis, **said)
         case "override":
             _say(world, Word(at=world.stage.now, verb=verb, by=by, name=name), ledger)
-            ledger.attempt(name, basis=Basis.OPERATOR_OVERRIDE, **said)
+            if world.chance.among("at once", (True, False)):
+                ledger.attempt(name, basis=Basis.OPERATOR_OVERRIDE, **said)
         case _:
             _say(world, Word(at=world.stage.now, verb=verb, by=by, name=name), ledger)
 

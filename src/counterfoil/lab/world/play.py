@@ -89,6 +89,8 @@ class World:
         self._trace = hashlib.sha256()
         self.tell: Callable[[float, str], None] | None = None
         """Told of everything that happens, as it does: seconds from the beginning, and words."""
+        self.down_until = 0.0
+        """Nobody can write to the file before then."""
         self._last = 0
         self._sent = False
         self._ledgers: dict[Process, Ledger] = {}
@@ -110,7 +112,7 @@ class World:
             raise Crashed
         if self.options.stepped and self.strikes("clock_step"):
             self._step_clock(process.host)
-        if self.strikes("stop"):
+        if self.options.stop_at in ("", where) and self.strikes("stop"):
             self.seen(f"stopped: {where}")
             process.stopped_until = self.stage.now + self.chance.among("stop", self.options.stops)
         self.stage.sleep(self.chance.between("work", 0.0005, 0.02))
@@ -134,6 +136,13 @@ class World:
     def strikes(self, fault: str) -> bool:
         """Whether a fault happens here; never on the world's own hub."""
         return self.stage.process is not None and self.chance.strikes(fault)
+
+    def store_fails(self) -> bool:
+        """Whether a write finds the file in somebody else's hands, now or for as long as an outage lasts."""
+        if self.strikes("outage"):
+            self.seen("the store went down")
+            self.down_until = self.stage.now + self.chance.among("outage", (1.0, 20.0, 300.0))
+        return self.strikes("store_busy") or self.stage.now < self.down_until
 
     def fate(self, of: str, kind: str, fates: tuple[str, ...]) -> str:
         """What becomes of a send or a look."""

@@ -32,7 +32,7 @@ SENDS = (
     "answered", "connect_refused", "tls_failed", "cut_lost", "cut_applied", "request_lost", "reply_lost", "reply_late",
     "applied_late", "truncated", "html", "not_json", "error_after", "error_before", "unavailable_after", "throttled",
     "busy", "refused", "accepted_applied", "accepted_dropped", "error_replayed", "doubled_inside", "doubled_on_wire",
-    "foreign", "reset_late", "applied_beyond",
+    "doubled_lost", "foreign", "reset_late", "applied_beyond",
 )  # fmt: skip
 """Every fate of a write; the first is the one where nothing goes wrong."""
 BEYOND = frozenset({"applied_beyond", "behind"})
@@ -117,6 +117,9 @@ class Provider:
             case "reply_lost":
                 arrives()
                 return None
+            case "doubled_lost":
+                self._doubled(wire)
+                return None
             case "reply_late":
                 world.answered_late(wire, arrives())
                 return None
@@ -143,11 +146,10 @@ class Provider:
             world = self._world
             world.later(wire, world.chance.between("delivery", 1.0, DELIVERY_SECONDS), lambda: self._arrive(wire))
             return _told(202, {"state": "queued"})
-        happened = len(self._world.truth.effects)
+        if fate == "doubled_inside":
+            return self._doubled(wire)
         unseen = fate in _PERHAPS and not self._world.chance.among("applied", (True, False))
         answer = None if unseen else self._arrive(wire)
-        if fate == "doubled_inside" and len(self._world.truth.effects) > happened:
-            self._apply(wire)  # a repeat that it knows is none of its faults
         if fate == "error_replayed" and wire.name in self._keys:
             self._keys[wire.name].answer = _BROKEN
         return _GARBLED.get(fate) or answer or _BROKEN
@@ -173,6 +175,14 @@ class Provider:
             return _told(422, {"error": "key_reused"})
         self._world.seen("a repeat was answered from the key")
         return known.answer or _told(409, {"error": "key_in_use"})
+
+    def _doubled(self, wire: Wire) -> Answer:
+        """Do it twice of its own accord; a repeat that it knows is none of its faults."""
+        happened = len(self._world.truth.effects)
+        answer = self._arrive(wire)
+        if len(self._world.truth.effects) > happened:
+            self._apply(wire)
+        return answer
 
     def _apply(self, wire: Wire) -> Effect:
         world = self._world

@@ -111,13 +111,11 @@ def _begin(world: World) -> Queue:
 
 def fill(world: World, queue: Queue) -> None:
     """Put every message of the world into its queue; some are the same effect under another name, or other bytes."""
-    chance, n = world.chance, world.options.operations
-    for i in range(n):
-        kind = chance.among("kind", world.options.kinds)
-        amount, key = i, f"order-{i}"
-        odd = chance.among("odd", range(20))
-        if odd == 0 and i:
-            amount = i - 1  # the same payment as the one before, under a key of its own
-        elif odd == 1 and i:
-            key = f"order-{i - 1}"  # the key of the one before, with another payment
+    chance, before = world.chance, ""
+    for i in range(world.options.operations):
+        odd = chance.among("odd", range(20)) if i else 2
+        kind = before if odd in (0, 1) else chance.among("kind", world.options.kinds)
+        # Either the same payment as the one before, under a key of its own, or its key with another payment.
+        amount, key = i - 1 if odd == 0 else i, f"order-{i - 1 if odd == 1 else i}"
         queue.waiting.append(Message(kind=kind, key=key, amount=amount))
+        before = kind

@@ -23,7 +23,8 @@ _SETTLED = (
     *(f"{kind}: settled by succeeded:operator" for kind in KINDS),
     *(f"{kind}: with a person" for kind in KINDS),
     *(f"{kind}: sent again by same_key_replay" for kind in KEPT),
-    *(f"{kind}: sent again by {basis}" for kind in KINDS for basis in ("not_sent", "operator_override")),
+    *(f"{kind}: sent again by not_sent" for kind in KINDS),
+    *(f"{kind}: sent again by operator_override" for kind in KINDS if kind != "one_shot"),
     *(f"{kind}: contradicted" for kind in LOOKED_AT),
 )
 _TOLD = (
@@ -40,7 +41,7 @@ _OTHER = (
     "killed: mid_socket", "stopped: mid_socket", "a clock was stepped back", "a clock was stepped forward",
     "a row number was taken", "a message was delivered again", "a late answer was recorded",
     "a repeat was answered from the key", "an operation ended held by another", "an operation was abandoned",
-    "a question expired", "an answer was spooled",
+    "a question expired", "the store went down", "every host slept for a night", "an answer was spooled",
 )  # fmt: skip
 SITUATIONS = (*_SENT, *_LOOKED, *_ENDED, *_SETTLED, *_TOLD, *_OTHER)
 """What must come up, by name."""
