@@ -47,6 +47,10 @@ nightly: install
 	@$(LAB) demo --json
 	@$(LAB) kill-loop --operations 200 --kills 30 --json
 	@$(LAB) approvals --json
+	@for seed in 1 2 3 4 5 6 7 8 9 10; do $(LAB) simulate --operations 100000 --seed $$seed --json || exit 1; done
+	@$(LAB) exhaust --faults 1 --json
+	@$(LAB) exhaust --faults 2 --most 30000 --json
+	@$(LAB) mutants --tier full --json
 	@COUNTERFOIL_NIGHTLY=1 $(BIN)/pytest --timeout=3600 tests/property/test_decisions_machine.py \
 		tests/property/test_decisions_walks.py tests/integration/store
 	@$(LAB) bench --store sqlite --json

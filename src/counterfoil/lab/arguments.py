@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from counterfoil.cli.parser import count
-from counterfoil.lab.exhaust import MOST
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.kill_loop import CONTRACTS
 from counterfoil.lab.mutants.command import TIERS
@@ -134,8 +133,8 @@ def _exhausted(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     command.add_argument("--kind", choices=(*KINDS, "all"), default="all", help="one kind of provider (default all)")
     command.add_argument(
-        "--most", metavar="N", type=count(1, SCHEDULES_MAX), default=MOST,
-        help=f"schedules of one kind and first send at most (default {MOST})",
+        "--most", metavar="N", type=count(1, SCHEDULES_MAX), default=None,
+        help="schedules of one kind and first send at most (default: all there are)",
     )  # fmt: skip
 
 

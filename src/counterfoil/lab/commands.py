@@ -210,7 +210,7 @@ def _mutants(asked: argparse.Namespace) -> int:
     else:
         plan = command.Plan(tier=asked.tier, slugs=tuple(map(str, map(checked, asked.only))))
         with run_folder(asked.keep) as top:
-            with progress(len(plan.chosen())) as step:
+            with progress(len(plan.hunts())) as step:
                 result = command.run(plan, step)
             if asked.keep:
                 write_result(top, result)

@@ -36,7 +36,9 @@ def show(result: Mapping[str, Any], console: Console) -> None:
     for row in result["rows"]:
         for each in row["broken"]:
             console.print(Text(f"{row['kind']}, {row['base']}, path {each['path']}: {safe(each['said'])}", style=RED))
-    if result["ok"]:
+    if not result["ok"]:
+        console.print(Text("A law is broken, or not everything was tried.", style=f"bold {RED}"))
+    elif result["complete"]:
         console.print("Every schedule within that scope was tried, and every law held in each.")
     else:
-        console.print(Text("A law is broken, or not everything was tried.", style=f"bold {RED}"))
+        console.print("As many schedules as were asked for were tried, not all; every law held in each.")

@@ -24,7 +24,7 @@ ASKED = frozenset({
     "abandon_does_not_block", "override_reusable",
 })  # fmt: skip
 """What the cases of `approvals` are about."""
-IN_WORLDS = frozenset(m.slug for m in CATALOGUE if m.subject == WORLDS)
+IN_WORLDS = frozenset(m.slug for m in CATALOGUE if m.subject == WORLDS and m.off is not None)
 """What virtual worlds are about."""
 WIRE = frozenset({"retry_on_timeout", "transport_retries", "secret_in_error"})
 """What shows when one reply is lost on a real wire."""

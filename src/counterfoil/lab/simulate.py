@@ -67,8 +67,11 @@ def story(plan: Plan, world: int) -> Iterator[dict[str, Any]]:
 
 
 def _smallest(plan: Plan, broken: list[str]) -> dict[str, Any] | None:
-    """The first world that broke a law, made smaller; with the options that make it again."""
-    if not broken:
+    """The first world that broke a law, made smaller; with the options that make it again.
+
+    With a rule off there is nothing to be found out.
+    """
+    if not broken or plan.sabotage is not None:
         return None
     world = broken[0].removeprefix(f"world {plan.seed}-").partition(":")[0]
     arguments = (str(plan.seed), world, str(PER_WORLD), law_of(broken[0]), str(SHRINK_SECONDS))

@@ -66,7 +66,7 @@ def test_the_hardest_are_noticed():
 
 def test_a_survivor_is_told(monkeypatch):
     """A rule that nothing notices fails the run, with its name."""
-    monkeypatch.setitem(command.WORLDS_MAX, "pr", 0)
+    monkeypatch.setattr(command, "WORLDS_MAX", 0)
     told = command.run(command.Plan(tier="pr", slugs=("override_reusable",)), lambda _: None)
     assert (told["survivors"], told["killed"], told["ok"]) == (["override_reusable"], 0, False)
 

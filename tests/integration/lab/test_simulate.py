@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from counterfoil.lab.shares import told_by
 from counterfoil.lab.world.situations import SITUATIONS
 
 RECOUNT = Path(__file__).parents[3] / "scripts" / "recount.py"
@@ -105,21 +106,37 @@ def test_a_seed_is_one_trace():
     assert (code, broken["ok"]) == (1, False)
 
 
+def told(*arguments):
+    """What the process that tells one world says of it, with a rule off."""
+    lines = told_by("timeout_is_rejected", "counterfoil.lab.world.story", *map(str, arguments))
+    return list(lines)
+
+
 @pytest.mark.slow
-def test_a_failing_world_is_made_smaller_and_can_be_told():
-    """What is printed makes the failure again, with less around it."""
-    given = ("simulate", "--operations", 100, "--seed", 2, "--sabotage", "timeout_is_rejected")
+def test_a_failing_world_can_be_told():
+    """Everything that happened in it, as it did, and the laws that it broke, which are those of the whole run."""
+    given = ("simulate", "--operations", 50, "--seed", 2, "--sabotage", "timeout_is_rejected")
     code, result = lab(*given)
-    smallest = result["smallest"]
     assert (code, result["laws"]["I5"] > 0) == (1, True)
-    assert smallest["options"]["operations"] < 60
-    assert any(said.startswith("I5") for said in smallest["violations"])
     number = re.match(r"world 2-(\d+): ", result["broken"][0])[1]
-    code, told = lab(*given, "--world", number)
-    assert code == 1
-    assert told["violations"] == [
-        said.partition(": ")[2] for said in result["broken"] if said.startswith(f"world 2-{number}: ")
-    ]
+    broken = [said.partition(": ")[2] for said in result["broken"] if said.startswith(f"world 2-{number}: ")]
+    code, last = lab(*given, "--world", number)
+    assert (code, last["violations"]) == (1, broken)
+    first, *story, last = told("tell", 2, number, 60)
+    assert first["options"]["seed"] == f"2-{number}"
+    assert last["violations"] == broken
+    assert len(story) > 1_000
+    assert [line["at"] for line in story] == sorted(line["at"] for line in story)
+
+
+@pytest.mark.slow
+def test_a_failing_world_is_made_smaller():
+    """With less around it the same law is broken: fewer operations, fewer kinds of provider, fewer troubles."""
+    (smallest,) = told("shrink", 2, 0, 60, "I5", 8)
+    (whole, *_) = told("tell", 2, 0, 60)
+    assert any(said.startswith("I5") for said in smallest["violations"])
+    assert smallest["options"]["operations"] < whole["options"]["operations"]
+    assert len(smallest["options"]["rates"]) <= len(whole["options"]["rates"])
 
 
 @pytest.mark.slow
@@ -142,9 +159,9 @@ def test_a_search_leaves_nothing_out():
 @pytest.mark.slow
 def test_a_search_finds_what_is_wrong_and_names_the_path():
     """With a rule off the same search breaks a law, and says by which choices; cut short it is not complete."""
-    code, result = lab("exhaust", "--faults", 1, "--kind", "nothing", "--sabotage", "timeout_is_rejected")
+    code, result = lab("exhaust", "--faults", 0, "--kind", "nothing", "--sabotage", "timeout_is_rejected")
     assert (code, result["ok"]) == (1, False)
     assert result["violations"] > 0
     assert all(re.fullmatch(r"\d*", each["path"]) for row in result["rows"] for each in row["broken"])
     code, cut = lab("exhaust", "--faults", 1, "--kind", "nothing", "--most", 20)
-    assert (code, cut["complete"]) == (1, False)
+    assert (code, cut["complete"], cut["schedules"]) == (0, False, {"nothing": 40})

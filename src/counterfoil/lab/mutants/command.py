@@ -9,15 +9,17 @@ from typing import Any
 
 import msgspec
 
-from counterfoil.lab.mutants.catalogue import BAR, CATALOGUE, MUTANTS, Mutant
+from counterfoil.lab.mutants.catalogue import BAR, CATALOGUE, MUTANTS, WORLDS, Mutant
 from counterfoil.lab.mutants.trials import Trial, controls, tried
 from counterfoil.lab.shares import cores
 
 TIERS = ("pr", "full")
-WORLDS_MAX = {"pr": 100, "full": 400}
+WORLDS_MAX = 100
 """How many worlds a mutant is hunted through at most."""
-KILLED_MIN = {"pr": 38, "full": 0}
-"""How many must be noticed before a pull request; in full, all that are not pending."""
+HUNTS = {"pr": (0,), "full": (0, 1_000, 2_000)}
+"""Where each hunt begins: in full a mutant must be noticed in several regions of its terrain, not in a lucky one."""
+KILLED_MIN = 38
+"""How many must be noticed, whatever is left for the full tier."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +34,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         able = [m for m in CATALOGUE if not m.awaits and (m.tier == "pr" or self.tier == "full")]
         return sorted((m for m in able if not self.slugs or m.slug in self.slugs), key=lambda m: -m.weight)
 
+    def hunts(self) -> list[tuple[Mutant, int]]:
+        """What is tried, and from which world on; what is not hunted in worlds is tried once."""
+        return [(m, at) for m in self.chosen() for at in (HUNTS[self.tier] if m.subject == WORLDS else (0,))]
+
 
 def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
     """Try each mutant and add up; then the same without any.
@@ -41,17 +47,17 @@ def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
     """
     started = time.monotonic()
     chosen = plan.chosen()
-    trials = sorted(_tried(plan, chosen, step), key=lambda trial: trial.number)
+    trials = sorted(_tried(plan, step), key=lambda trial: trial.number)
     broken = controls(trials, MUTANTS)
-    killed = [trial for trial in trials if trial.law and trial.number <= BAR]
-    survivors = [trial.slug for trial in trials if not trial.law]
-    least = 0 if plan.slugs else KILLED_MIN[plan.tier]
+    survivors = sorted({trial.slug for trial in trials if not trial.law})
+    killed = [m for m in chosen if m.slug not in survivors and m.number <= BAR]
+    least = 0 if plan.slugs else KILLED_MIN
     return {
         "tier": plan.tier, "mutants": BAR, "killed": len(killed),
         "pending": [{"number": m.number, "slug": m.slug, "awaits": m.awaits} for m in CATALOGUE if m.awaits],
         "left": [m.slug for m in CATALOGUE if m not in chosen and not m.awaits],
         "survivors": survivors,
-        "beyond": [trial.slug for trial in trials if trial.law and trial.number > BAR],
+        "beyond": [m.slug for m in chosen if m.slug not in survivors and m.number > BAR],
         "broken_without": broken,
         "rows": [msgspec.to_builtins(trial) for trial in trials],
         "seconds": round(time.monotonic() - started, 2),
@@ -59,9 +65,9 @@ def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tried(plan: Plan, chosen: list[Mutant], step: Callable[[str], None]) -> Iterator[Trial]:
+def _tried(plan: Plan, step: Callable[[str], None]) -> Iterator[Trial]:
     with ThreadPoolExecutor(max_workers=cores()) as pool:
-        waiting = [pool.submit(tried, mutant, WORLDS_MAX[plan.tier]) for mutant in chosen]
+        waiting = [pool.submit(tried, mutant, range(at, at + WORLDS_MAX)) for mutant, at in plan.hunts()]
         for done in as_completed(waiting):
             trial = done.result()
             step(f"{trial.slug}: {trial.law or 'survived'}")

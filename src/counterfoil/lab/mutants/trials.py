@@ -39,16 +39,16 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
     operations: int = 0
 
 
-Subject = Callable[[Mutant, str | None, int], Broken]
+Subject = Callable[[Mutant, str | None, range], Broken]
 """Runs what must notice a mutant; without its slug, the same with every rule in force."""
 
 
-def tried(mutant: Mutant, worlds: int) -> Trial:
+def tried(mutant: Mutant, worlds: range) -> Trial:
     """Turn the rule off and say what noticed.
 
     Args:
         mutant: not pending.
-        worlds: how many it is hunted through at most, where it is hunted in worlds.
+        worlds: those it is hunted through, where it is hunted in worlds.
     """
     started = time.monotonic()
     found = SUBJECTS[mutant.subject](mutant, mutant.slug, worlds)
@@ -71,13 +71,15 @@ def controls(trials: Iterable[Trial], known: Mapping[str, Mutant]) -> list[str]:
     # What is played whole whoever is on trial is played once; cases of approvals each.
     others = {(t.subject, t.where if t.subject == APPROVALS else ""): t for t in noticed if t.subject != WORLDS}
     for trial in others.values():
-        found = SUBJECTS[trial.subject](known[trial.slug], None, 0)
+        found = SUBJECTS[trial.subject](known[trial.slug], None, range(0))
         broken += [f"{trial.subject}: {found.law}: {found.said}"] if found.law else []
     return broken
 
 
-def _in_worlds(mutant: Mutant, slug: str | None, worlds: int) -> Broken:
-    lines = list(told_by(slug, "counterfoil.lab.mutants.hunting", "hunt", mutant.slug, "0", str(worlds)))
+def _in_worlds(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
+    lines = list(
+        told_by(slug, "counterfoil.lab.mutants.hunting", "hunt", mutant.slug, str(worlds.start), str(worlds.stop))
+    )
     if len(lines) != 1:
         raise RunFailed(f"the hunt for {mutant.slug} did not come to an end")
     found = lines[0]
@@ -85,7 +87,7 @@ def _in_worlds(mutant: Mutant, slug: str | None, worlds: int) -> Broken:
     return Broken(law=found["law"], said=found["said"], where=where, operations=found["operations"])
 
 
-def _in_approvals(mutant: Mutant, slug: str | None, worlds: int) -> Broken:
+def _in_approvals(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
     del worlds
     from counterfoil.lab import approvals
 
@@ -97,7 +99,7 @@ def _in_approvals(mutant: Mutant, slug: str | None, worlds: int) -> Broken:
     return Broken(law="I2" if any(figures) else "", said=said, where=", ".join(only), operations=len(only))
 
 
-def _in_the_demo(mutant: Mutant, slug: str | None, worlds: int) -> Broken:
+def _in_the_demo(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
     del mutant, worlds
     from counterfoil.lab import demo
     from counterfoil.lab.canary import leaks
@@ -112,7 +114,7 @@ def _in_the_demo(mutant: Mutant, slug: str | None, worlds: int) -> Broken:
     return Broken(law="I3", said=said[0], where=failed[0].case, operations=len(rows)) if failed else Broken()
 
 
-def _in_a_book(mutant: Mutant, slug: str | None, worlds: int) -> Broken:
+def _in_a_book(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
     del mutant, worlds
     with tempfile.TemporaryDirectory(prefix="counterfoil-lab-") as top:
         (told,) = told_by(slug, "counterfoil.lab.tampering", top)

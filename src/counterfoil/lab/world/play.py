@@ -34,7 +34,6 @@ from counterfoil.runtime.guarded import GuardedHttp
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.refusals import Refusals
 from counterfoil.runtime.registered import Registered
-from counterfoil.store.sqlite import SqliteStore
 
 TROUBLE_SECONDS = 1200.0
 """For so long things go wrong."""
@@ -338,11 +337,7 @@ class World:
 
     def histories(self) -> list[History]:
         """Every operation, as the store reads it."""
-        store = SqliteStore(self.path, clock=lambda: self.stage.now)
-        try:
-            return list(store.histories())
-        finally:
-            store.close()
+        return list(next(iter(self._ledgers.values())).store.histories())
 
     # -- reading beside the system -----------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ Written from the laboratory's own promises and never read from the contracts tha
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,10 @@ SENDS = (
 """Every fate of a write; the first is the one where nothing goes wrong."""
 BEYOND = frozenset({"applied_beyond", "behind"})
 """Fates that break what the deployment assumes: only worlds that say so have them."""
+_LATER = frozenset({"applied_late", "applied_beyond", "reset_late", "doubled_on_wire", "accepted_applied"})
+"""Fates in which something of it is still on its way when an answer comes, or none does."""
+_ARRIVES = frozenset({"cut_applied", "reply_lost", "reply_late", "doubled_lost"})
+"""Fates in which it is done and not answered."""
 _PERHAPS = frozenset({"truncated", "html", "not_json"})
 """Answers of something in between, which says nothing of whether the request was applied."""
 LOOKS = (
@@ -102,40 +106,30 @@ class Provider:
 
     def _travel(self, fate: str, wire: Wire) -> Answer | None:
         """What comes back of a request; None where nothing does in time."""
-        world = self._world
-        arrives: Callable[[], Answer] = lambda: self._arrive(wire)  # noqa: E731 - it is handed on
+        if fate in _LATER:
+            self._later(fate, wire)
+        elif fate in _ARRIVES:
+            answer = self._doubled(wire) if fate == "doubled_lost" else self._arrive(wire)
+            if fate == "reply_late":
+                self._world.answered_late(wire, answer)
         match fate:
-            case "answered" | "foreign":
+            case "answered" | "foreign" | "doubled_on_wire":
                 if fate == "foreign":
                     self._foreign(wire)
-                return arrives()
-            case "cut_lost" | "request_lost":
-                return Silent(may_have_left=True, reason="reset") if fate == "cut_lost" else None
-            case "cut_applied":
-                arrives()
+                return self._arrive(wire)
+            case "cut_lost" | "cut_applied" | "reset_late":
                 return Silent(may_have_left=True, reason="reset")
-            case "reply_lost":
-                arrives()
+            case "request_lost" | "reply_lost" | "reply_late" | "doubled_lost" | "applied_late" | "applied_beyond":
                 return None
-            case "doubled_lost":
-                self._doubled(wire)
-                return None
-            case "reply_late":
-                world.answered_late(wire, arrives())
-                return None
-            case "applied_late" | "applied_beyond":
-                least, most = (1.0, DELIVERY_SECONDS) if fate == "applied_late" else (2.0, 20.0)
-                scale = 1.0 if fate == "applied_late" else DELIVERY_SECONDS
-                world.later(wire, world.chance.between("delivery", least, most) * scale, arrives)
-                return None
-            case "reset_late":  # something on the way gives up waiting, and what it has passed on goes its way
-                world.later(wire, world.chance.between("delivery", 1.0, DELIVERY_SECONDS), arrives)
-                return Silent(may_have_left=True, reason="reset")
-            case "doubled_on_wire":
-                world.later(wire, world.chance.between("second copy", 0.0, DELIVERY_SECONDS), arrives)
-                return arrives()
             case _:
                 return self._answered(fate, wire)
+
+    def _later(self, fate: str, wire: Wire) -> None:
+        """It arrives when its sender may have ceased to wait, or a copy of it does."""
+        world = self._world
+        least, most = {"applied_beyond": (2.0, 20.0), "doubled_on_wire": (0.0, 1.0)}.get(fate, (1 / 60, 1.0))
+        seconds = world.chance.between("delivery", least * DELIVERY_SECONDS, most * DELIVERY_SECONDS)
+        world.later(wire, seconds, lambda: self._arrive(wire))
 
     def _answered(self, fate: str, wire: Wire) -> Answer:
         """Fates that answer something else than the truth, or that decide what happens."""
@@ -143,8 +137,6 @@ class Provider:
             status, body, wait = _REFUSALS[fate]
             return _told(status, body, wait=wait)
         if fate == "accepted_applied":
-            world = self._world
-            world.later(wire, world.chance.between("delivery", 1.0, DELIVERY_SECONDS), lambda: self._arrive(wire))
             return _told(202, {"state": "queued"})
         if fate == "doubled_inside":
             return self._doubled(wire)
