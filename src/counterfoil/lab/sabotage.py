@@ -18,9 +18,15 @@ MUTANTS: Mapping[str, Callable[[], None]] = {m.slug: m.off for m in CATALOGUE if
 """Every mutant by name, with what turns its rule off."""
 
 EVERYWHERE = frozenset({"retry_on_timeout"})
-"""What `kill-loop` can notice: nobody is asked for anything in it."""
-ASKED = frozenset({
-    "retry_on_timeout", "approval_not_bound", "expiry_ignored", "approval_before_claim", "approver_is_requester",
+"""What every command notices in which replies are lost."""
+KILLED = EVERYWHERE | {
+    "send_before_record", "new_key_per_attempt", "timeout_is_rejected", "error_is_rejected", "recovery_makes_ready",
+    "recovery_at_start_only", "claim_ignores_state", "not_found_is_absent", "absence_without_horizon",
+    "transport_retries",
+}  # fmt: skip
+"""What shows where real processes are killed: on the provider's wire, or in what the receipts say of it."""
+ASKED = EVERYWHERE | frozenset({
+    "approval_not_bound", "expiry_ignored", "approval_before_claim", "approver_is_requester",
     "abandon_does_not_block", "override_reusable",
 })  # fmt: skip
 """What the cases of `approvals` are about."""
@@ -31,7 +37,7 @@ WIRE = frozenset({"retry_on_timeout", "transport_retries", "secret_in_error"})
 
 NOTICED: Mapping[str, tuple[frozenset[str], str]] = {
     "demo": (WIRE, "nobody approves anything in the demo, and little goes wrong in it"),
-    "kill-loop": (EVERYWHERE, "nobody approves anything in the kill loop"),
+    "kill-loop": (KILLED, "nobody approves anything in the kill loop, and its provider lies little"),
     "bench": (frozenset(), "a benchmark meets no silence and judges nothing"),
     "approvals": (ASKED, "nothing but approvals is put to the test there"),
     "simulate": (IN_WORLDS, "no virtual world has a wire, a disk or a terminal"),

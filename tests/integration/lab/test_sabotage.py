@@ -24,11 +24,19 @@ def lab(*arguments, environment=None):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("contract", "figure"),
-    [("lab.lookup", "duplicates"), ("lab.nothing", "duplicates"), ("lab.key", "excess_sends")],
+    ("mutant", "contract", "figure"),
+    [
+        ("retry_on_timeout", "lab.lookup", "duplicates"),
+        ("retry_on_timeout", "lab.nothing", "duplicates"),
+        ("retry_on_timeout", "lab.key", "excess_sends"),
+        ("new_key_per_attempt", "lab.key", "unrecorded"),
+        ("timeout_is_rejected", "lab.nothing", "false_outcomes"),
+        ("send_before_record", "lab.lookup", "unrecorded"),
+        ("transport_retries", "lab.nothing", "excess_sends"),
+    ],
 )
-def test_a_second_send_on_silence_breaks_the_kill_loop(contract, figure):
-    """Without the rule effects happen twice, or the wire shows sends that no receipt allowed: JSON, and exit code 1."""
+def test_a_rule_turned_off_breaks_the_kill_loop(mutant, contract, figure):
+    """Effects happen twice, or the wire shows what no receipt allowed, or a receipt lies: JSON, and exit code 1."""
     code, said, _ = lab(
         "kill-loop",
         "--operations",
@@ -38,7 +46,7 @@ def test_a_second_send_on_silence_breaks_the_kill_loop(contract, figure):
         "--contract",
         contract,
         "--sabotage",
-        "retry_on_timeout",
+        mutant,
         "--json",
     )
     result = json.loads(said.splitlines()[-1])
