@@ -33,7 +33,7 @@ def not_sent(history: History, to: Hints, now: float) -> Iterator[Step]:
     if operation.held_by:
         said = "its caller may then ask again beside what holds it; it sends nothing"
         yield Step(name="release", allowed=True, because=said, command=to.act("release", operation.id, WHO))
-    if permission is Permission.AUTHORIZED and standing.proposed:
+    if permission is Permission.AUTHORIZED and (standing.proposed or operation.step == CALL):
         said = "nothing is claimed after it, for good"
         yield Step(name="revoke", allowed=True, because=said, command=to.read("revoke", operation.id, WHO))
 
@@ -51,7 +51,10 @@ def _call_again(history: History, permission: Permission) -> Step:
         return Step(name="call again", allowed=False, because=f"{operation.held_by} of the same effect is unresolved")
     if permission is Permission.EXPIRED:
         return Step(name="call again", allowed=True, because="people are asked anew, and nothing is sent before")
-    said = {DISPATCH: "it is approved; the worker sends it too, and once", CALL: "it is approved, and nothing left"}
+    said = {
+        DISPATCH: "it is approved; the worker sends it too, and once",
+        CALL: "nothing left, and nobody else sends it",
+    }
     return Step(name="call again", allowed=True, because=said.get(operation.step, LATER))
 
 

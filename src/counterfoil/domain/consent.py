@@ -8,8 +8,9 @@ from counterfoil.domain.approval import EXPIRED, UNANSWERED, Authority, binding,
 from counterfoil.domain.command import Amendment, Declined, Rule
 from counterfoil.domain.decision import HOUSE, Decider, Judged, Verb, authority, decided, event_of, not_entitled
 from counterfoil.domain.event import Decided, History
+from counterfoil.domain.hold import is_callers
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import DISPATCH
+from counterfoil.domain.schedule import CALL, DISPATCH
 from counterfoil.domain.words import Dispatch, Disposition, Permission
 
 
@@ -33,7 +34,8 @@ def approve(who: Decider, *, bound: str) -> Rule:
         after = msgspec.structs.replace(operation, permission=Permission.AUTHORIZED)
         if not operation.unresolved:
             waits = operation.dispatch is Dispatch.NOT_STARTED  # what was settled goes again only for whoever asks
-            step, due_at = (DISPATCH, now + proposed.required.seconds) if waits else ("", 0.0)
+            ready = CALL if is_callers(history.events) else DISPATCH
+            step, due_at = (ready, now + proposed.required.seconds) if waits else ("", 0.0)
             after = msgspec.structs.replace(after, step=step, due_at=due_at)
         return after, facts
 
@@ -95,7 +97,7 @@ def _ended(operation: Operation, permission: Permission) -> Operation:
     after = msgspec.structs.replace(operation, permission=permission)
     if operation.unresolved:
         return after
-    return msgspec.structs.replace(after, disposition=Disposition.CLOSED, step="", due_at=0.0)
+    return msgspec.structs.replace(after, disposition=Disposition.CLOSED, held_by="", step="", due_at=0.0)
 
 
 def expire() -> Rule:
@@ -117,6 +119,6 @@ def expiry(history: History, now: float) -> Amendment | None:
     why = UNANSWERED if operation.permission is Permission.PENDING else EXPIRED
     after = msgspec.structs.replace(operation, permission=Permission.EXPIRED)
     if not operation.unresolved:
-        after = msgspec.structs.replace(after, step="", due_at=0.0)
+        after = msgspec.structs.replace(after, held_by="", step="", due_at=0.0)
     said = Decided(decision=Verb.EXPIRE.value, by=HOUSE, reason=why, facts={"ended_at": standing.ends_at})
     return Amendment(operation=after, events=(event_of(said),))

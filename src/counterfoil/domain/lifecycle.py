@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import APPROVE, DISPATCH, REST, REVIEW
+from counterfoil.domain.schedule import REST, REVIEW, UNSENT
 from counterfoil.domain.words import Dispatch, Lifecycle, Outcome, Permission
 
 
@@ -48,8 +48,8 @@ def permission_now(operation: Operation, now: float) -> Permission:
         operation: the stored projection.
         now: seconds since the epoch, by the store's clock.
     """
-    waits = operation.step in (APPROVE, DISPATCH)
-    return Permission.EXPIRED if waits and now > operation.due_at else operation.permission
+    ends = operation.step in UNSENT and operation.due_at > 0.0
+    return Permission.EXPIRED if ends and now > operation.due_at else operation.permission
 
 
 GET_OUTCOME, WAIT, ASK_OPERATOR = "get_outcome", "wait", "ask_operator"

@@ -9,10 +9,11 @@ from counterfoil.domain.command import Amendment, Declined, NewEvent
 from counterfoil.domain.consent import expiry
 from counterfoil.domain.decision import authority
 from counterfoil.domain.event import EventKind, History, encode
+from counterfoil.domain.hold import is_callers
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.override import overridden_by, override_stands
+from counterfoil.domain.override import counted, overridden_by, override_stands
 from counterfoil.domain.retry import RetryDecision
-from counterfoil.domain.schedule import APPROVE, DISPATCH
+from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH
 from counterfoil.domain.terms import NO_POLICY, Terms
 from counterfoil.domain.words import AttemptClass, Basis, Dispatch, Outcome, Permission
 
@@ -85,9 +86,10 @@ def _not(permission: Permission) -> Declined:
 
 def _overridden(history: History, terms: Terms) -> Permitted | Declined:
     """An override is its own permission: as many people decided it as were asked, then and by the policy in force."""
-    people = overridden_by(history.events)
-    if not people:
+    everybody = overridden_by(history.events)
+    if not everybody:
         return Declined(because=(NOT_DECIDED,))
+    people = counted(everybody, terms)
     if len(people) < terms.override_people:
         return Declined(because=(f"{len(people)} of {terms.override_people} people have decided it",))
     if not override_stands(history.events):
@@ -128,7 +130,7 @@ def _within(standing: Authority, attempt_class: AttemptClass) -> Permitted | Dec
 def ask(operation: Operation, proposed: Proposed, because: tuple[str, ...], now: float) -> Amendment:
     """Put the question to people, anew where it was put before; whatever they had answered is over."""
     asked = msgspec.structs.replace(proposed, because=because)
-    after = msgspec.structs.replace(operation, permission=Permission.PENDING)
+    after = msgspec.structs.replace(operation, permission=Permission.PENDING, held_by="")
     if not operation.unresolved:
         after = msgspec.structs.replace(after, step=APPROVE, due_at=now + proposed.required.seconds)
     return Amendment(operation=after, events=(NewEvent(kind=EventKind.PROPOSED, record=encode(asked)),))
@@ -154,6 +156,10 @@ def waits_for(history: History, operation: Operation, otherwise: tuple[str, floa
         return ("", 0.0) if done else (APPROVE, standing.ends_at)
     if operation.permission is not Permission.AUTHORIZED:
         return "", 0.0
+    if operation.dispatch is not Dispatch.NOT_STARTED:
+        return otherwise
     begun = max((e.seq for e in history.events if e.kind is EventKind.BEGUN), default=0)
-    fresh = operation.dispatch is Dispatch.NOT_STARTED and standing.approval > begun
-    return (DISPATCH, standing.ends_at) if fresh else otherwise
+    callers = is_callers(history.events)
+    if standing.approval > begun and not callers:
+        return DISPATCH, standing.ends_at
+    return (CALL, standing.ends_at) if callers or otherwise[0] == CALL else otherwise

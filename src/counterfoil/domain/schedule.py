@@ -12,7 +12,10 @@ RECOVER, LOOK, REPLAY, REVIEW = "recover", "look", "replay", "review"
 APPROVE, DISPATCH = "approve", "dispatch"
 """Not sent yet: it waits for people, or for whoever sends it once; its due time is when that permission ends."""
 CALL = "call"
-"""Approved and proven not to have left: whoever asked for it sends it again, and nobody else does."""
+"""Held, or approved and proven not to have left: whoever asked for it sends it, and nobody else does. Its due time is
+when its approval ends; 0: nobody was asked, and nothing ends."""
+UNSENT = (APPROVE, DISPATCH, CALL)
+"""What may be owed while nothing of it may have left."""
 REST = "rest"
 """Abandoned while unresolved: nothing is done about it until evidence comes by itself."""
 

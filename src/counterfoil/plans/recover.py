@@ -78,7 +78,7 @@ def work(history: History, order: Order, draw: Draw, *, by: str) -> Plan[Ended]:
             stuck = ended.standing is not Standing.NEW
         case schedule.DISPATCH:
             return (yield from further(order, draw, history, automatic=True))
-        case schedule.APPROVE:
+        case schedule.APPROVE | schedule.CALL:
             return (yield from _expired(history))
         case _:
             return stands(history)
@@ -86,7 +86,7 @@ def work(history: History, order: Order, draw: Draw, *, by: str) -> Plan[Ended]:
 
 
 def _expired(history: History) -> Plan[Ended]:
-    """Nobody answered in time: that is on record as itself."""
+    """Nobody answered in time, or whoever asked did not come again: that is on record as itself."""
     reply = yield Amend(operation=history.operation.id, rule=expire())
     assert isinstance(reply, Amended | Declined)  # noqa: S101 - an Amend without a claim has no third answer
     return stands(reply.history or history)
