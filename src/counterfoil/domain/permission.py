@@ -18,6 +18,7 @@ from counterfoil.domain.terms import NO_POLICY, Terms
 from counterfoil.domain.words import AttemptClass, Basis, Dispatch, Outcome, Permission
 
 NOT_DECIDED = "no override is on record for what stands there now"
+NOT_FORMED = "it takes people, and what they would be asked cannot be formed: its payload is gone"
 MORE_TOLD = "the last who decided it was told that it takes more people"
 
 
@@ -76,7 +77,7 @@ def permit(history: History, sought: Sought, decision: RetryDecision, now: float
     if decision.basis is Basis.OPERATOR_OVERRIDE:
         return _overridden(history, sought.terms)
     if sought.proposed is None:
-        return Permitted()
+        return Declined(because=(NOT_FORMED,)) if needs_people(history, sought.terms) else Permitted()
     return _by_people(history, sought, sought.proposed, decision, now)
 
 
