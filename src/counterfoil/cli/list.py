@@ -214,7 +214,7 @@ def _not_sent(operation: Operation, permission: Permission) -> str:
     if permission is not Permission.AUTHORIZED:
         return _NOT_PERMITTED[permission]
     if operation.step in (DISPATCH, CALL):
-        return "approved, not sent" if operation.step == DISPATCH else "approved; nothing left"
+        return "approved, not sent" if operation.step == DISPATCH else "nothing left; for its caller to send"
     return "nothing left" if operation.attempts else "nothing was attempted"
 
 
@@ -255,8 +255,9 @@ def _unsent_next(operation: Operation, now: float) -> str:
         case Permission.AUTHORIZED if operation.step == DISPATCH:
             return f"the worker sends it once, {_within(operation.due_at, now)}"
         case Permission.AUTHORIZED if operation.step == CALL:
-            who = "a further attempt may be made" if again else "its caller may send it again"
-            return f"{who}, {_within(operation.due_at, now)}"
+            if not operation.due_at:
+                return "the same call sends it, and nobody else"
+            return f"{'a further attempt may be made' if again else 'its caller may send it again'}, {_within(operation.due_at, now)}"
         case Permission.AUTHORIZED:
             return "the same call may send it"
         case Permission.EXPIRED:

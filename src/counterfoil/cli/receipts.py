@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from counterfoil.cli.terminal import clipped, print_json, safe
 from counterfoil.domain.errors import CounterfoilError
-from counterfoil.domain.schedule import APPROVE, ASKED, CALL, DISPATCH, REST, REVIEW
+from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH, REST, REVIEW, WAITING
 from counterfoil.domain.words import Permission
 from counterfoil.runtime.receipt import Receipt
 
@@ -85,7 +85,7 @@ _NEXT = {
     REVIEW: "a person",
     APPROVE: "people approve or deny it",
     DISPATCH: "the worker sends it once",
-    CALL: "whoever asked for it sends it",
+    CALL: "its caller asks again",
     REST: "nothing, it was abandoned",
 }
 """What a step is called where its stored word alone would say too little."""
@@ -93,7 +93,7 @@ _NEXT = {
 
 def _next(receipt: Receipt) -> str:
     step = receipt.operation.step
-    over = step in ASKED and receipt.permission is Permission.EXPIRED
+    over = step in WAITING and receipt.permission is Permission.EXPIRED
     return "" if over else _NEXT.get(step, step)
 
 
