@@ -86,6 +86,13 @@ class Version(NamedTuple):
     contract: str = ""
 
 
+def was_held(rows) -> bool:
+    """Another of its effect kept it back, or people let it go beside one, since it was last begun."""
+    begun = max((r.seq for r in rows if r.kind == "begun"), default=0)
+    later = [r for r in rows if r.seq > begun]
+    return any(r.kind == "held" or r.record.get("decision") == "release" for r in later)
+
+
 class World:
     """What the machine acts on; every send that arrives is judged by the model as it arrives."""
 
@@ -295,7 +302,8 @@ class World:
         lost = []
         for o, standing in self.allowed():
             stayed = o.dispatch.value == "not_started"
-            step = "dispatch" if stayed and standing.unused and not standing.given_up else "call"
+            workers = standing.unused and not standing.given_up and not was_held(rows_of(self.ledger.store, o.id))
+            step = "dispatch" if stayed and workers else "call"
             if (stayed or standing.unused) and waiting.get(o.id) != (step, standing.ends_at):
                 lost.append(f"{o.id} is allowed until {standing.ends_at}, and waits as {waiting.get(o.id)}")
         return lost
@@ -320,7 +328,8 @@ class World:
     def overdue(self) -> list[str]:
         """What waits although its time is over."""
         now = self.ledger.store.now()
-        return [f"{o.id} was due at {o.due_at}" for o in self.ledger.store.waiting() if now > o.due_at]
+        waiting = [o for o in self.ledger.store.waiting() if o.due_at]  # what is only held ends by itself never
+        return [f"{o.id} was due at {o.due_at}" for o in waiting if now > o.due_at]
 
     def operations(self) -> list:
         """Every operation there is, oldest first."""
