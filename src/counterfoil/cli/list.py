@@ -254,12 +254,11 @@ def _unsent_next(operation: Operation, now: float) -> str:
             return f"approve or deny it, {_within(operation.due_at, now)}"
         case Permission.AUTHORIZED if operation.step == DISPATCH:
             return f"the worker sends it once, {_within(operation.due_at, now)}"
-        case Permission.AUTHORIZED if operation.step == CALL:
-            if not operation.due_at:
-                return "the same call sends it, and nobody else"
-            return f"{'a further attempt may be made' if again else 'its caller may send it again'}, {_within(operation.due_at, now)}"
+        case Permission.AUTHORIZED if operation.step == CALL and operation.due_at:
+            who = "a further attempt may be made" if again else "its caller may send it again"
+            return f"{who}, {_within(operation.due_at, now)}"
         case Permission.AUTHORIZED:
-            return "the same call may send it"
+            return "the same call sends it, and nobody else" if operation.step == CALL else "the same call may send it"
         case Permission.EXPIRED:
             return "a further attempt asks anew" if again else "the same call asks anew"
         case _:
