@@ -53,12 +53,13 @@ class Worker:
         now = store.now()
         self._put_off = {o.id: self._put_off[o.id] for o in waiting if o.id in self._put_off}
         pending = (*store.unresolved(), *waiting)
-        if pending:
-            store.keep_time(within=KEPT_SECONDS)
         for operation in pending:
             if self._due(operation, now):
                 steps += self._step(operation)
-        return steps + self._escalate(now)
+        steps += self._escalate(now)
+        if pending:
+            self._keep_time()
+        return steps
 
     def _hand_back(self, operation: Operation) -> int:
         """Give back to its caller what would be sent and is held, whatever else keeps it from going."""
@@ -84,6 +85,12 @@ class Worker:
         except CounterfoilError as error:
             self._report("", error)
             return 0
+
+    def _keep_time(self) -> None:
+        try:
+            self._ledger.store.keep_time(within=KEPT_SECONDS)
+        except CounterfoilError as error:  # a busy or full store ends no sweep
+            self._report("", error)
 
     def _due(self, operation: Operation, now: float) -> bool:
         if operation.action not in self._ledger.registry:

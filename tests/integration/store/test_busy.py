@@ -11,6 +11,7 @@ import pytest
 import counterfoil
 from counterfoil.domain.errors import NotRecorded, StoreBusy
 from counterfoil.domain.words import Outcome, Standing
+from counterfoil.runtime.worker import KEPT_SECONDS, Worker
 from counterfoil.store import opening
 
 
@@ -90,3 +91,19 @@ def test_r56_busy_for_good_after_the_send_keeps_the_answer_beside_the_store(desk
     assert (receipt.outcome, receipt.expect()) == (Outcome.SUCCEEDED, 1)
     assert desk.sent == [1]
     assert desk.ledger.drain() == 0
+
+
+def test_a_time_that_cannot_be_kept_ends_no_sweep(desk):
+    """Something is unknown, a minute has passed, and the file is locked: the worker says so and goes on."""
+    met = []
+    worker = Worker(desk.ledger, lambda _, what: met.append(type(what)))
+    desk.meanwhile = lambda: (_ for _ in ()).throw(TimeoutError)
+    desk.pay(0)
+    now = desk.ledger.store.now()
+    desk.ledger.store._clock = lambda: now + KEPT_SECONDS
+    desk.lock()
+    assert worker.sweep() == 0
+    desk.unlock()
+    assert met == [StoreBusy]
+    worker.sweep()
+    assert desk.ledger.store.query("SELECT at FROM clock") == [(now + KEPT_SECONDS,)]
