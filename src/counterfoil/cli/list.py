@@ -213,9 +213,10 @@ def why(operation: Operation, outcome: Outcome, permission: Permission | None = 
 def _not_sent(operation: Operation, permission: Permission) -> str:
     if permission is not Permission.AUTHORIZED:
         return _NOT_PERMITTED[permission]
-    if operation.step in (DISPATCH, CALL):
-        return "approved, not sent" if operation.step == DISPATCH else "nothing left; for its caller to send"
-    return "nothing left" if operation.attempts else "nothing was attempted"
+    if operation.step == CALL:
+        return "approved; nothing left" if operation.due_at else "nothing left; for its caller to send"
+    stayed = "nothing left" if operation.attempts else "nothing was attempted"
+    return "approved, not sent" if operation.step == DISPATCH else stayed
 
 
 def _stuck(operation: Operation, outcome: Outcome) -> str:

@@ -85,7 +85,7 @@ _NEXT = {
     REVIEW: "a person",
     APPROVE: "people approve or deny it",
     DISPATCH: "the worker sends it once",
-    CALL: "its caller asks again",
+    CALL: "whoever asked for it sends it",
     REST: "nothing, it was abandoned",
 }
 """What a step is called where its stored word alone would say too little."""
