@@ -55,6 +55,13 @@ def test_one_effect_with_the_key_explains_all_that_may_have_caused_it():
     assert findings(attempts(U, N, None), evidence(S, 3, Coverage.PROVIDER_KEY)) == ([S, N, S], False)
 
 
+@pytest.mark.parametrize("coverage", [Coverage.PROVIDER_KEY, Coverage.OPERATION])
+@pytest.mark.parametrize("finding", [B, R])
+def test_that_nothing_happened_says_nothing_of_a_later_attempt(finding, coverage):
+    """A look that was made before an attempt began may be recorded after it (mutant `stale_sweep`)."""
+    assert findings(attempts(U, N, U), evidence(finding, 2, coverage, Source.LOOK))[0] == [finding, N, U]
+
+
 def test_a_success_after_not_sent_is_no_contradiction():
     """Connection refused, then sent again and done: the first attempt still did nothing."""
     assert findings(attempts(N, None), evidence(S, 2, Coverage.PROVIDER_KEY)) == ([N, S], False)

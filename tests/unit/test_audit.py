@@ -439,6 +439,8 @@ def test_a_replay_keeps_to_its_key():
     assert wrong(forged(begun(), SILENCE, (on(Basis.SAME_KEY_REPLAY, **valid), 101.0)), Law.BASIS, "had ended", seq=3)
     running = forged(begun(), DETACHED, on(Basis.SAME_KEY_REPLAY, **valid))
     assert wrong(running, Law.BASIS, "could still write", seq=3)
+    flying = forged(begun(), on(Basis.SAME_KEY_REPLAY))
+    assert wrong(flying, Law.BASIS, "nobody had reported", seq=2)
     eternal = forged(begun(), DETACHED, (on(Basis.SAME_KEY_REPLAY), LATE))
     assert laws(eternal) <= {(Law.PROJECTION, 0)}
 

@@ -59,18 +59,21 @@ def recovered(history, hand, now=None):
 
 @pytest.mark.parametrize(
     ("hand", "now", "quiesced"),
-    [("dead", None, True), ("unknown", DEADLINE + 1, False), ("anything else", DEADLINE + 1, False)],
+    [("dead", None, True), *((hand, DEADLINE + 1, False) for hand in ("alive", "unknown", "anything else"))],
 )
 def test_what_nobody_reports_on_is_unknown(hand, now, quiesced):
-    """A dead worker, or one nobody can prove alive after its deadline: unknown, and quiet only where it is dead."""
+    """A dead worker, or any after its deadline: unknown, and quiet only where it is dead.
+
+    A worker that lives may have been told that its claim failed: it never reports, and nobody else can tell.
+    """
     attempt, after = recovered(claimed(), hand, now)
     assert (attempt.finding, attempt.quiesced) == (Finding.UNKNOWN, quiesced)
     assert (after.operation.outcome, after.operation.exposure) == (Outcome.UNKNOWN, 1)
 
 
-@pytest.mark.parametrize(("hand", "now"), [("alive", None), ("unknown", DEADLINE), ("unknown", NOON)])
+@pytest.mark.parametrize(("hand", "now"), [("alive", DEADLINE), ("alive", NOON), ("unknown", DEADLINE)])
 def test_what_may_still_report_is_left_alone(hand, now):
-    """In hand it is left alone at any hour; without proof of life it is given until its deadline."""
+    """Whoever is not proven dead is given until its deadline."""
     history = claimed()
     assert recovered(history, hand, now) == (None, history)
 

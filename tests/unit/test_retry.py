@@ -54,6 +54,17 @@ def test_after_nothing_left_the_same_call_dispatches_again():
     assert decision.because == (retry.ALLOWED[Basis.NOT_SENT],)
 
 
+@pytest.mark.parametrize("retention", [86_400.0, "never_expires"])
+@pytest.mark.parametrize("automatic", [True, False])
+def test_nothing_is_repeated_beside_an_attempt_in_flight(retention, automatic):
+    """Two workers that find the same operation: the second waits until somebody knows of the first."""
+    contract = changed(protection={"retention_seconds": retention})
+    flying = situation(UNKNOWN, attempt(None, 2, quiesced=False), contract=contract)
+    decision = decide_retry(flying, automatic=automatic, basis=Basis.SAME_KEY_REPLAY)
+    assert not decision.allowed
+    assert retry.IN_FLIGHT in decision.because
+
+
 @pytest.mark.parametrize("finding", [None, Finding.UNKNOWN, Finding.REJECTED, Finding.ABSENT])
 def test_calling_again_never_sends_what_may_have_left(finding):
     """One attempt that may have left is enough: the same call returns the receipt."""
@@ -173,7 +184,7 @@ def test_a_clock_that_went_back_proves_no_age():
 
 def test_a_worker_that_may_still_write_forbids_a_replay():
     """A paused sender that wakes after the key's time writes a second effect, so it must be quiesced."""
-    paused = attempt(None, quiesced=False)
+    paused = attempt(Finding.UNKNOWN, quiesced=False)
     assert retry.NOT_QUIESCED in decide_retry(situation(paused), automatic=True).because
     eternal = changed(protection={"retention_seconds": "never_expires"})
     assert decide_retry(situation(paused, contract=eternal), automatic=True).allowed

@@ -67,6 +67,12 @@ def test_after_the_looks_the_granted_replays():
     assert step(KEY, attempt(U), attempt(Finding.NOT_SENT, replay), attempt(U, replay), looks=5) == Next("replay")
 
 
+@pytest.mark.parametrize("happened", [Finding.SUCCEEDED, Finding.ACCEPTED])
+def test_what_happened_is_not_sent_again_because_another_attempt_is_open(happened):
+    """No rule would let it go, so it is no step: whoever settles the rest is a person, at once."""
+    assert step(KEY, attempt(happened), attempt(U, AttemptClass.SAME_KEY), looks=5) == Next("review")
+
+
 @pytest.mark.parametrize(
     ("contract", "looks"),
     [

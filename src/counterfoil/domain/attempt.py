@@ -108,7 +108,7 @@ def _covered_by_key(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozen
     if evidence.finding in _HAPPENED:
         causes = frozenset(a.number for a in attempts if a.finding not in NO_EFFECT)
         return causes or frozenset({evidence.attempt})
-    return frozenset(a.number for a in attempts)
+    return _known_then(attempts, evidence)
 
 
 def _covered_by_operation(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozenset[int]:
@@ -117,7 +117,14 @@ def _covered_by_operation(attempts: tuple[Attempt, ...], evidence: Evidence) -> 
         proven = [a.number for a in attempts if a.finding is Finding.SUCCEEDED]
         waiting = [a.number for a in attempts if a.open or a.finding is Finding.ACCEPTED]
         return frozenset((proven or waiting or [attempts[-1].number])[:1])
-    return frozenset(a.number for a in attempts)
+    return _known_then(attempts, evidence)
+
+
+def _known_then(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozenset[int]:
+    """What says that nothing happened speaks of no attempt that began after it was asked (`evidence.attempt` is the
+    last one then): it may be recorded long after it was seen.
+    """
+    return frozenset(a.number for a in attempts if a.number <= evidence.attempt)
 
 
 def _move(attempt: Attempt, evidence: Evidence) -> tuple[Finding | None, bool]:

@@ -222,6 +222,8 @@ class _Walk:
                 assert_never(never)
 
     def _against_replay(self, event: Event, begun: Begun) -> str:
+        if any(a.finding is None for a in self.attempts):
+            return "nobody had reported on an earlier attempt"
         valid = begun.key_valid_seconds
         if valid is None:
             return ""  # the provider never forgets it; the contract that says so is pinned by its digest
@@ -278,9 +280,10 @@ class _Walk:
             return "only a look that was paid for shows absence"
         if assumed is None:
             return "no longest_delivery is printed on the receipt"
-        if not self._quiesced():
+        known = self.attempts[: evidence.attempt]  # what began after the look is none of its business
+        if not all(a.quiesced for a in known):
             return "a worker of an earlier attempt could still write"
-        latest = max(a.deadline for a in self.attempts) + assumed
+        latest = max(a.deadline for a in known) + assumed
         return "" if self.looked_at > latest else "the look was made too early"
 
     def _decided(self, event: Event, decided: Decided) -> None:

@@ -51,6 +51,7 @@ ABSOLUTE = "the policy allows one shot only, whatever a person decides"
 MAY_HAVE_LEFT = "an attempt may have left"
 NOT_QUIESCED = "a worker of an earlier attempt may still write"
 CLOCK_WENT_BACK = "the clock reads earlier than the first attempt"
+IN_FLIGHT = "an attempt has not been reported on, and its time is not over"
 NO_KEY = "the contract documents no key that keeps a repeat from being a second effect"
 REPEAT_UNSAFE = "the contract does not document that a repeat with the same key is safe"
 RETENTION_UNKNOWN = "the contract does not document how long the key protects"
@@ -153,6 +154,8 @@ def _against_replay(situation: Situation, *, automatic: bool) -> tuple[str, ...]
     eternal = contract.protection.retention_seconds == "never_expires"
     failed = {
         NOTHING_OPEN: not any(a.open for a in situation.attempts),
+        # Also where the key protects for ever: whoever recovers it first records that it is unknown.
+        IN_FLIGHT: any(a.finding is None for a in situation.attempts),
         NO_KEY: contract.protection.kind not in KEYED,
         REPEAT_UNSAFE: not contract.repeat.safe,
         NOT_QUIESCED: not (eternal or _quiesced(situation)),

@@ -65,7 +65,7 @@ def next_step(
         doubled = 2 ** min(looks - 1, DOUBLINGS_MAX) if looks else 1
         wait = budget.spacing_seconds * doubled if looks else budget.first_after_seconds
         return Next(LOOK, wait * (1 + budget.jitter * jitter))
-    if folded.outcome is not Outcome.ACCEPTED and _replays_left(contract, attempts):
+    if _replays_left(contract, attempts):
         return Next(REPLAY)
     return Next(REVIEW)
 
@@ -88,5 +88,8 @@ def allowed_step(dispatch: Dispatch, outcome: Outcome, *, unused: bool, callers:
 
 
 def _replays_left(contract: Contract, attempts: tuple[Attempt, ...]) -> bool:
+    """Whether a repeat is granted still; what has happened or was taken in is never sent again, whatever is open."""
+    if any(a.finding in (Finding.SUCCEEDED, Finding.ACCEPTED) for a in attempts):
+        return False
     used = sum(a.attempt_class is AttemptClass.SAME_KEY and a.finding is not Finding.NOT_SENT for a in attempts)
     return used < contract.automatic_attempts.same_key_replay

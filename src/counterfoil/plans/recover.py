@@ -19,12 +19,12 @@ from counterfoil.plans.dispatch import further, stands
 from counterfoil.plans.effects import Ended, Hand, Now, Plan
 from counterfoil.plans.reconcile import reconcile
 
-ALIVE, DEAD = "alive", "dead"
-"""What a hand answers; anything else is `unknown`."""
+DEAD = "dead"
+"""What a hand answers of a worker that cannot write any more; anything else proves nothing."""
 
 
 def recover(history: History, action: Action, draw: Draw) -> Plan[History]:
-    """Record of every attempt that is not provably in hand that its outcome is unknown.
+    """Record of every attempt whose worker is dead or past its deadline that its outcome is unknown (invariant 3).
 
     Where the kernel proves its worker dead the attempt is quiesced too: it cannot write any more.
     """
@@ -46,12 +46,11 @@ def recover(history: History, action: Action, draw: Draw) -> Plan[History]:
 def _left(attempt: Attempt) -> Plan[Evidence | None]:
     """The evidence of an attempt left behind; None while its worker may still report."""
     hand = yield Hand(attempt)
-    if hand == ALIVE:
-        return None
     dead = hand == DEAD
     if not dead:
         if attempt.finding is not None:
             return None  # unknown is on record; only proof of death would add to it
+        # Also of a worker that is alive: its claim may have been acknowledged to nobody, or it is paused.
         now = yield Now()
         if now <= attempt.deadline:
             return None

@@ -18,6 +18,7 @@ from counterfoil.domain.command import Amend, Claim, Command, Propose, Reply, Se
 from counterfoil.domain.errors import CounterfoilError, NotRecorded, StoreUnsafe, Unavailable, UnknownAction
 from counterfoil.plans.effects import Effect, Find, Form, Hand, Look, Now, Redraw, Rejudge, Send, Validate
 from counterfoil.plans.late import late
+from counterfoil.ports.provider import SendOrder
 from counterfoil.ports.store import Store
 from counterfoil.runtime.drawing import Drawer
 from counterfoil.runtime.drive import drive
@@ -129,26 +130,38 @@ class Executor:
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
+    def _in_time(self, effect: Send) -> SendOrder | None:
+        """The write with what is left of its claim's time, so that its last byte leaves by then; None: nothing is left.
+
+        What counts from the deadline, absence and the use of a key, would be wrong about a byte that left after it.
+        """
+        left, order = effect.deadline - self._store.now(), effect.order
+        if left <= 0.0:
+            return None
+        return order if order.deadline_seconds <= left else msgspec.structs.replace(order, deadline_seconds=left)
+
     def _send(self, effect: Send) -> Answer:
-        if self._store.now() > effect.deadline:
+        order = self._in_time(effect)
+        if order is None:
             return _TOO_LATE
         registered = self._registry.get(effect.action.name) or self.registered(effect.action.name)
         provider: Any = registered.provider
         if registered.awaited:
             import asyncio
 
-            return asyncio.run(provider.asend(effect.order, effect.flight, effect.arguments))  # type: ignore[no-any-return]
+            return asyncio.run(provider.asend(order, effect.flight, effect.arguments))  # type: ignore[no-any-return]
         if registered.takes_arguments:
-            return provider.send(effect.order, effect.flight, effect.arguments)  # type: ignore[no-any-return]
-        return provider.send(effect.order, effect.flight)  # type: ignore[no-any-return]
+            return provider.send(order, effect.flight, effect.arguments)  # type: ignore[no-any-return]
+        return provider.send(order, effect.flight)  # type: ignore[no-any-return]
 
     async def _asend(self, effect: Send) -> Answer:
         registered = self.registered(effect.action.name)
         if registered.awaited:
-            if self._store.now() > effect.deadline:
+            order = self._in_time(effect)
+            if order is None:
                 return _TOO_LATE
             provider: Any = registered.provider
-            return await provider.asend(effect.order, effect.flight, effect.arguments)  # type: ignore[no-any-return]
+            return await provider.asend(order, effect.flight, effect.arguments)  # type: ignore[no-any-return]
         import asyncio
 
         wait, context = _Wait(), contextvars.copy_context()
