@@ -1,0 +1,84 @@
+"""Playing a script on a folder that is watched: what comes of it is a tape."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from counterfoil.lab.images import scripts
+from counterfoil.lab.images.scripts import SCRIPTS
+from counterfoil.lab.images.shim import Shim
+from counterfoil.lab.images.stage import NOON, Stage
+from counterfoil.lab.images.tape import Fault, Tape
+from counterfoil.lab.run_folder import STORE
+from counterfoil.store import opening
+from counterfoil.store.sqlite import SqliteStore
+
+MEMORY = Path("/dev/shm")  # noqa: S108 - folders of our own are made in it
+"""Where Linux keeps files in memory: what a test's power cut takes was never on a disk, and need not be."""
+
+
+def workshop() -> tempfile.TemporaryDirectory[str]:
+    """A temporary folder, in memory where the system has such a place."""
+    return tempfile.TemporaryDirectory(prefix="counterfoil-images-", dir=MEMORY if MEMORY.is_dir() else None)
+
+
+def lay(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Let a folder hold these files and no other."""
+    for path in folder.iterdir():
+        if path.is_file():
+            path.unlink()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
+def held(folder: Path) -> dict[str, bytes]:
+    """Read what a folder holds for SQLite: the file and its log; shared memory is never durable."""
+    names = (STORE, f"{STORE}-wal", f"{STORE}-journal")
+    return {name: (folder / name).read_bytes() for name in names if (folder / name).exists()}
+
+
+@functools.cache
+def start(kind: str) -> Mapping[str, bytes]:
+    """What surely stands there at first."""
+    if kind == scripts.NOTHING:
+        return {}
+    with workshop() as top:
+        folder = Path(top)
+        if kind == scripts.FIRST_SCHEMA:
+            opening.prepare(folder / STORE)
+            db = opening.connect(folder / STORE, writes=True)
+            opening.migrate(db, folder / STORE, opening.MIGRATIONS[:1])
+            db.close()
+            return held(folder)
+        if kind == scripts.MADE:
+            SqliteStore(folder / STORE, clock=lambda: NOON).close()
+            return held(folder)
+        stage = Stage(folder, Tape({}))
+        scripts.left_behind(stage)
+        left = held(folder)
+        stage.close()
+        return left
+
+
+def record(folder: Path, name: str, fault: Fault | None = None) -> Tape:
+    """Play a script in a folder and return what happened; an exception of the script's goes on.
+
+    Args:
+        folder: empty, or what it holds is removed.
+        name: which script.
+        fault: what fails.
+    """
+    script = SCRIPTS[name]
+    files = start(script.start)
+    lay(folder, files)
+    tape = Tape(files, fault)
+    stage = Stage(folder, tape)
+    with Shim(folder, tape):
+        try:
+            script.play(stage)
+        finally:
+            stage.close()
+    return tape
