@@ -99,8 +99,8 @@ def unrecorded(histories: Mapping[str, History], sent: Sequence[Sent]) -> Iterat
         begun = [event for event in history.events if event.kind is EventKind.BEGUN]
         if len(begun) < each.number:
             yield Found(UNRECORDED, f"send {each.number} of {each.operation} has no attempt on record")
-        body = history.events[0].body
-        if body is not None and body[SALT_BYTES:] != each.payload:
+        frozen = next((event.body for event in history.events), None)
+        if frozen is not None and frozen[SALT_BYTES:] != each.payload:
             yield Found(UNRECORDED, f"{each.operation} was sent with another payload than is on record")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from counterfoil.lab.images import scripts
@@ -63,22 +65,30 @@ def start(kind: str) -> Mapping[str, bytes]:
         return left
 
 
-def record(folder: Path, name: str, fault: Fault | None = None) -> Tape:
-    """Play a script in a folder and return what happened; an exception of the script's goes on.
+@contextlib.contextmanager
+def staged(folder: Path, name: str, fault: Fault | None = None) -> Iterator[Stage]:
+    """Give the stage of one script, on a folder that is watched; whatever is open afterwards is closed.
 
     Args:
         folder: empty, or what it holds is removed.
         name: which script.
         fault: what fails.
     """
-    script = SCRIPTS[name]
-    files = start(script.start)
+    files = start(SCRIPTS[name].start)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     lay(folder, files)
     tape = Tape(files, fault)
     stage = Stage(folder, tape)
     with Shim(folder, tape):
         try:
-            script.play(stage)
+            yield stage
         finally:
             stage.close()
-    return tape
+
+
+def record(folder: Path, name: str) -> Tape:
+    """Play a script and return what happened."""
+    with staged(folder, name) as stage:
+        SCRIPTS[name].play(stage)
+    return stage.tape

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from counterfoil.domain.answer import Returned
+from counterfoil.domain.errors import CounterfoilError
 from counterfoil.domain.policy import Otherwise, Policy, Retention, Rule, When
 from counterfoil.domain.terms import Required
 from counterfoil.lab.images.stage import ANSWERED, LEAD, LOST, REASON, REFUSED, UNREACHABLE, WHO, Stage
@@ -20,7 +20,8 @@ from counterfoil.runtime.worker import Worker
 PAYLOAD = {"order": "o-1", "amount": 10}
 LARGE = "x" * 3_000
 """More than an event row takes: it goes to a table of its own."""
-SECRET = "erase-me-4242"  # noqa: S105 - what an erasure must leave no trace of
+SECRET, SECRETER = "erase-me-4242", "erase-me-4343"
+"""What an erasure must leave no trace of."""
 BATCH = 8
 TURNS = 5
 """Of an event loop, until every task that can go on without the disk has."""
@@ -148,13 +149,12 @@ def _erased(stage: Stage) -> None:
     """A person has a payload erased, a small one and a large one; a third stays."""
     ledger = stage.ledger()
     pay = stage.api(ledger, "lab.lookup")
-    small = pay({"order": 1, "note": SECRET}, key="o-1").id
-    large = pay({"order": 2, "note": SECRET + LARGE}, key="o-2").id
-    pay({"order": 3, "note": LARGE}, key="o-3")
-    for operation in (small, large):
+    pay({"order": 0, "note": LARGE}, key="o-0")
+    for number, note in enumerate((SECRET, LARGE + SECRETER), start=1):
+        operation = pay({"order": number, "note": note}, key=f"o-{number}").id
         ledger.erase(operation, by=LEAD, reason=REASON)
-    stage.tape.forgotten(SECRET.encode())
-    pay({"order": 4}, key="o-4")
+        stage.tape.forgotten(note[-len(SECRET) :].encode())
+    pay({"order": 3}, key="o-3")
 
 
 def _batched(stage: Stage) -> None:
@@ -164,12 +164,15 @@ def _batched(stage: Stage) -> None:
 
 
 async def _at_once(stage: Stage, ledger: Ledger) -> None:
-    gate = asyncio.Event()
+    gate, everybody = asyncio.Event(), asyncio.Event()
 
     async def pay(order: int) -> dict[str, Any]:
         stage.tape.left(provider_key(), f'{{"order":{order}}}'.encode())
+        if len(stage.tape.sent) > BATCH:
+            everybody.set()
         if order:
             await gate.wait()
+        stage.answered[provider_key()] += 1
         return {"id": f"ef_{order}"}
 
     guarded: Any = ledger.action(pay, key=lambda order: f"o-{order}", account="acct", **WHO)
@@ -177,14 +180,16 @@ async def _at_once(stage: Stage, ledger: Ledger) -> None:
     with ledger.store.lead():  # nobody commits while they queue
         calls = [asyncio.ensure_future(guarded(order)) for order in range(1, BATCH + 1)]
         await _turns()
-    while len(stage.tape.sent) <= BATCH and not any(call.done() for call in calls):
-        await asyncio.sleep(0)
+    all_sent = asyncio.ensure_future(everybody.wait())
+    await asyncio.wait([all_sent, *calls], return_when=asyncio.FIRST_COMPLETED)  # or somebody was told an error
+    all_sent.cancel()
     with ledger.store.lead():
         gate.set()
         await _turns()
-    for told in await asyncio.gather(*calls, return_exceptions=True):
-        if isinstance(told, BaseException):
-            raise told
+    errors = [told for told in await asyncio.gather(*calls, return_exceptions=True) if isinstance(told, BaseException)]
+    stage.told += [error for error in errors if isinstance(error, CounterfoilError)]
+    if errors:
+        raise errors[0]
 
 
 async def _turns() -> None:

@@ -85,12 +85,14 @@ class Shim:
     Args:
         folder: whose files.
         watch: hears of them.
+        shared: it has shared memory; without it SQLite can keep no write-ahead log.
 
     Raises:
         RunFailed: this Python hides its SQLite.
     """
 
-    def __init__(self, folder: Path, watch: Watch) -> None:
+    def __init__(self, folder: Path, watch: Watch, *, shared: bool = True) -> None:
+        self._shared = shared
         self._folder = str(folder.resolve()) + "/"
         self._watch = watch
         self._library = _library()
@@ -156,7 +158,9 @@ class Shim:
             own.close, own.truncate = _CLOSE(self._closing(base)), _SIZE(self._truncating(base))
             own.read, own.write = _MOVE(self._reading(base)), _MOVE(self._writing(base))
             own.sync, own.lock = _WORD(self._syncing(base)), _WORD(self._locking(base))
-            if base.shm_lock:
+            if not self._shared:
+                own.version = 1
+            elif base.shm_lock:
                 own.shm_lock = _SHARED(self._sharing(base))
             self._methods[at] = (base, own)
         return self._methods[at][1]

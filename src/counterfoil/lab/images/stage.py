@@ -6,7 +6,9 @@ called.
 
 from __future__ import annotations
 
+import functools
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ from counterfoil import contracts
 from counterfoil.domain.answer import Answer, Replied, Silent
 from counterfoil.domain.canonical import parse
 from counterfoil.domain.command import Command, Reply
+from counterfoil.domain.contract import Contract
 from counterfoil.domain.decision import Decider
+from counterfoil.domain.errors import CounterfoilError
 from counterfoil.domain.policy import Policy, digest
 from counterfoil.lab.images.tape import Tape
 from counterfoil.lab.run_folder import STORE
@@ -39,16 +43,14 @@ class Provider:
     """Does what it is asked, and says so or does not.
 
     Args:
-        tape: is told of each send before anything else happens.
+        stage: hears of each send before anything else happens, and of each answer.
         fates: what becomes of the first send, the second and so on; the last one stays.
     """
 
-    def __init__(self, tape: Tape, *fates: str) -> None:
-        self._tape = tape
+    def __init__(self, stage: Stage, *fates: str) -> None:
+        self._stage = stage
         self._fates = list(fates or (ANSWERED,))
         self._done: dict[str, dict[str, Any]] = {}
-        self.answered: list[str] = []
-        """Provider keys of the sends that something is known of."""
 
     def check(self, order: SendOrder) -> None:
         """Anything can be sent."""
@@ -60,19 +62,18 @@ class Provider:
     def send(self, order: SendOrder, flight: Flight) -> Answer:
         """Take one send, or do not even let it leave."""
         fate = self._fates.pop(0) if len(self._fates) > 1 else self._fates[0]
+        if fate != LOST:
+            self._stage.answered[order.provider_key] += 1
         if fate == UNREACHABLE:
-            self.answered.append(order.provider_key)
             return Silent(may_have_left=False, reason="connect_failed")
         flight.may_have_left = True
-        self._tape.left(order.provider_key, order.payload)
+        self._stage.tape.left(order.provider_key, order.payload)
         if fate == REFUSED:
-            self.answered.append(order.provider_key)
             return Replied(status=422, body=b'{"error":"refused"}')
         effect = {"id": f"ef_{len(self._done) + 1}", "state": "done", "payload": parse(order.payload)}
         effect = self._done.setdefault(order.provider_key, effect)
         if fate == LOST:
             return Silent(may_have_left=True, reason="reset")
-        self.answered.append(order.provider_key)
         return Replied(status=201, body=json.dumps({"id": effect["id"], "state": "done"}).encode())
 
     def look(self, order: LookOrder) -> tuple[Answer, ...]:
@@ -96,20 +97,25 @@ class Stage:
 
     def __init__(self, folder: Path, tape: Tape) -> None:
         self.folder, self.tape, self.now = folder, tape, NOON
-        self._open: list[Ledger] = []
+        self.open: list[Ledger] = []
+        """The processes that run."""
+        self.answered: Counter[str] = Counter()
+        """By provider key, the sends that something came of which must not be forgotten."""
+        self.told: list[CounterfoilError] = []
+        """Errors that were somebody's answer, and did not end the script."""
 
     def ledger(self) -> Ledger:
         """Open the receipts file as a process that has just started."""
         store = SqliteStore(self.folder / STORE, clock=lambda: self.now)
         _overheard(store, self.tape)
-        self._open.append(Ledger(store, actor="agent:pay"))
-        return self._open[-1]
+        self.open.append(Ledger(store, actor="agent:pay"))
+        return self.open[-1]
 
     def api(self, ledger: Ledger, contract: str, *fates: str, name: str = "pay", **said: Any) -> GuardedHttp:
         """Guard an API under one of the laboratory's contracts, with a provider that has these fates in store."""
         told = declared({"account": ACCOUNT, **WHO, **said}, name)
-        action = action_of(told, name, contract=contracts.load(contract), tenant="default")
-        provider: Any = Provider(self.tape, *fates)
+        action = action_of(told, name, contract=_contract(contract), tenant="default")
+        provider: Any = Provider(self, *fates)
         registered = Registered(action, provider)
         ledger.register(registered)
         return GuardedHttp(ledger, registered)
@@ -122,8 +128,14 @@ class Stage:
 
     def close(self) -> None:
         """End every process."""
-        while self._open:
-            self._open.pop().close()
+        while self.open:
+            self.open.pop().close()
+
+
+@functools.cache
+def _contract(name: str) -> Contract:
+    """A contract of the laboratory's, read once: thousands of scripts go by it."""
+    return contracts.load(name)
 
 
 def _overheard(store: SqliteStore, tape: Tape) -> None:

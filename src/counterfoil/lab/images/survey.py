@@ -49,7 +49,6 @@ def survey(name: str, images: int, seed: str) -> Survey:
     """
     with workshop() as top:
         folder = Path(top) / "played"
-        folder.mkdir()
         tape = record(folder, name)
         moments = list(replay(tape.files, tuple(tape.operations)))
         line = Line(tape, [_state(folder, moment) for moment in moments])

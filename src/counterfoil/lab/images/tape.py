@@ -14,7 +14,6 @@ from counterfoil.domain.command import (
     Counted,
     NewlyHeld,
     NewlyProposed,
-    Propose,
     Reply,
     Settle,
     Settled,
@@ -58,29 +57,27 @@ class Fault:
     """One operation of the system's, or every one from then on, is answered with an error.
 
     Args:
-        name: what it is called.
-        acts: the operations that count and may fail, as `Watch.refused` names them.
-        code: SQLite's number of the error.
-        at: which of them fails, from 1.
+        codes: SQLite's number of the error, for each act that may fail (as `Watch.refused` names them).
+        at: which of these acts fails, from 1.
         lasting: and every later one.
     """
 
-    def __init__(self, name: str, acts: frozenset[str], code: int, at: int, *, lasting: bool) -> None:
-        self.name, self.acts, self.code, self.at, self.lasting = name, acts, code, at, lasting
+    def __init__(self, codes: Mapping[str, int], at: int, *, lasting: bool) -> None:
+        self._codes, self._at, self._lasting = codes, at, lasting
+        self._seen = 0
         self.fired = 0
         self.over = False
         """Mended: nothing fails any more."""
-        self._seen = 0
 
     def answers(self, act: str) -> int:
         """The error for one operation; 0 where it succeeds."""
-        if self.over or act not in self.acts:
+        if self.over or act not in self._codes:
             return 0
         self._seen += 1
-        if self._seen < self.at or (self._seen > self.at and not self.lasting):
+        if self._seen < self._at or (self._seen > self._at and not self._lasting):
             return 0
         self.fired += 1
-        return self.code
+        return self._codes[act]
 
 
 class Tape:
