@@ -26,7 +26,13 @@ from counterfoil.store.sqlite import SqliteStore
 
 LATER = NOON + 10_000.0
 """When images are opened, by the store's clock: after everything a script did."""
-TABLES = ("operation", "event", "body", "policy", "refusal", "worker")
+BESIDE = """
+SELECT n, digest, at, record, policy, hash FROM policy UNION ALL
+SELECT n, times, last_at, NULL, NULL, NULL FROM refusal UNION ALL
+SELECT id, host, boot, pid, lock_path, lock_inode FROM worker UNION ALL
+SELECT (SELECT count(*) FROM operation), (SELECT count(*) FROM event), (SELECT count(*) FROM body), NULL, NULL, NULL
+"""
+"""What stands beside the histories, and how many rows they must have: an event that belongs to nobody is one more."""
 
 REFUSED, MALFORMED, LOST, HALF, UNSOUND, UNRECORDED, CAME_BACK = (
     "refused", "malformed", "lost", "half_committed", "unsound", "sent_unrecorded", "erased_came_back"
@@ -65,12 +71,12 @@ def shown(folder: Path, *, whole: bool) -> Shown:
     """
     store = SqliteStore(folder / STORE, clock=lambda: LATER)
     try:
-        rows = [store.query(f"SELECT * FROM {table} ORDER BY 1") for table in TABLES]  # noqa: S608 - constant names
         histories = {history.operation.id: history for history in store.histories()}
+        state = msgspec.msgpack.encode((histories, store.query(BESIDE)))
         said = [str(row[0]) for row in store.query("PRAGMA integrity_check")] if whole else ["ok"]
     finally:
         store.close()
-    return Shown(hashlib.sha256(repr(rows).encode()).digest(), histories, () if said == ["ok"] else tuple(said))
+    return Shown(hashlib.sha256(state).digest(), histories, () if said == ["ok"] else tuple(said))
 
 
 def promises_broken(histories: Mapping[str, History], acked: Sequence[Acked]) -> Iterator[Found]:

@@ -26,8 +26,8 @@ from counterfoil.lab.run_folder import STORE
 from counterfoil.runtime.ledger import Ledger
 
 UNCLEAR, STUCK, DROPPED = "unclear_error", "stuck", "answer_dropped"
-"""An error that is not ours, or says more than that it cannot be written now; a store that does not go on; an answer that
-nobody has and nobody was told of."""
+"""An error that is not ours, or says more than that nothing can be written now; a store that does not go on; an answer
+that nobody has and nobody was told of."""
 
 
 class Kind(NamedTuple):
@@ -45,7 +45,7 @@ KINDS: Mapping[str, Kind] = {
     IO_ERROR: Kind(
         {"open": 14, "read": 266, "write": 778, "sync": 1034, "truncate": 1546, "delete": 2570}, lasting=False
     ),
-    BUSY: Kind({"lock": 5}, lasting=True),
+    BUSY: Kind({"lock": 5, "own": 5}, lasting=True),
 }
 """Every kind of fault by its name."""
 
@@ -54,7 +54,7 @@ class Loop(NamedTuple):
     """What one script under one kind of fault came to."""
 
     runs: int
-    """Runs in which something failed: one for each operation that can."""
+    """Runs in which something failed: one for each operation that can, or for every so-and-so-manieth."""
     found: Counter[str]
     """Runs by kind of violation."""
     violating: int
@@ -62,17 +62,18 @@ class Loop(NamedTuple):
     """What was found in the first run that was not as it must be."""
 
 
-def loop(name: str, kind: str, seed: str) -> Loop:
+def loop(name: str, kind: str, seed: str, stride: int = 1) -> Loop:
     """Let the first operation fail, then the second, until none is left.
 
     Args:
         name: which script.
         kind: which of the `KINDS`.
-        seed: draws what a power cut leaves afterwards.
+        seed: draws what a power cut leaves afterwards, and where a stride begins.
+        stride: from one operation that fails to the next.
     """
     draws, kinds, violating, first = random.Random(seed), Counter[str](), 0, tuple[Found, ...]()
     with workshop() as top:
-        for at in itertools.count(1):
+        for runs, at in enumerate(itertools.count(1 + draws.randrange(stride), stride)):
             fault = Fault(KINDS[kind].codes, at, lasting=KINDS[kind].lasting)
             found = list(_run(Path(top) / "played", name, kind, fault, draws))
             if found:
@@ -80,7 +81,7 @@ def loop(name: str, kind: str, seed: str) -> Loop:
                 kinds.update({each.kind for each in found})
                 first = first or tuple(found)
             if not fault.fired:
-                return Loop(at - 1, kinds, violating, first)
+                return Loop(runs, kinds, violating, first)
     raise AssertionError("counting does not end")
 
 

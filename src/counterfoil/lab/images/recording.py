@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import random
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from counterfoil.lab.images import scripts
+from counterfoil.lab.images.disk import Sync, replay
 from counterfoil.lab.images.scripts import SCRIPTS
 from counterfoil.lab.images.shim import Shim
 from counterfoil.lab.images.stage import NOON, Stage
@@ -49,20 +51,31 @@ def start(kind: str) -> Mapping[str, bytes]:
         return {}
     with workshop() as top:
         folder = Path(top)
+        if kind in {scripts.LEFT, scripts.CUT}:
+            return _left(folder, cut=kind == scripts.CUT)
         if kind == scripts.FIRST_SCHEMA:
             opening.prepare(folder / STORE)
-            db = opening.connect(folder / STORE, writes=True)
-            opening.migrate(db, folder / STORE, opening.MIGRATIONS[:1])
-            db.close()
-            return held(folder)
-        if kind == scripts.MADE:
+            with contextlib.closing(opening.connect(folder / STORE, writes=True)) as db:
+                opening.migrate(db, folder / STORE, opening.MIGRATIONS[:1])
+        else:
             SqliteStore(folder / STORE, clock=lambda: NOON).close()
-            return held(folder)
-        stage = Stage(folder, Tape({}))
+        return held(folder)
+
+
+def _left(folder: Path, *, cut: bool) -> dict[str, bytes]:
+    """What a process leaves that never closes; and with a cut, of its last commit only a part."""
+    tape = Tape({})
+    stage = Stage(folder, tape)
+    with Shim(folder, tape):
         scripts.left_behind(stage)
         left = held(folder)
+        written = tuple(tape.operations)
         stage.close()
+    if not cut:
         return left
+    before_its_sync = max(at for at, each in enumerate(written) if isinstance(each, Sync))
+    *_, moment = replay({}, written[:before_its_sync])
+    return dict(moment.draw(random.Random(0)).files)
 
 
 @contextlib.contextmanager

@@ -38,8 +38,9 @@ ASKS = Policy(
 )
 ALLOWS = Policy(name="allows", rules=(), otherwise=Otherwise.ALLOW)
 
-NOTHING, MADE, LEFT, FIRST_SCHEMA = "nothing", "made", "left", "first_schema"
-"""What stands there at first: no file; one without a receipt; what a killed process left; one of the first schema."""
+NOTHING, MADE, FIRST_SCHEMA, LEFT, CUT = "nothing", "made", "first_schema", "left", "cut"
+"""What stands there at first: no file; one without a receipt; one of the first schema; what a killed process left; the
+same after a power cut, with a log that ends in the middle of a commit."""
 
 
 def _succeeded(stage: Stage) -> None:
@@ -256,5 +257,6 @@ SCRIPTS: Mapping[str, Script] = {
     "opened": Script(_opened, NOTHING),
     "migrated": Script(_succeeded, FIRST_SCHEMA),
     "recovered": Script(_recovered, LEFT),
+    "cut off": Script(_recovered, CUT),
 }
 """Every script by its name."""

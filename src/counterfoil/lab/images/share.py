@@ -37,8 +37,10 @@ ROLLBACK = "rollback_journal"
 """A file system without shared memory, where SQLite would keep no log: the product refuses it."""
 CONTROLS = ("unknown", "approved", "recovered")
 """Scripts that the weakened modes are shown with."""
-CONTROL_SHARE = 50
-"""Each of them gets a so-and-so-manieth of the images asked for."""
+CONTROL_SHARE, CONTROL_MIN = 100, 200
+"""Each of them gets a so-and-so-manieth of the images asked for, and enough of them to be noticed."""
+IN_FULL = 20_000
+"""From so many images on every operation fails once; with fewer, every second, third and so on."""
 
 BUSY_SECONDS = 0.02
 """How long the product waits for a lock here: what is busy stays busy until it is told otherwise."""
@@ -52,6 +54,7 @@ class Task(NamedTuple):
     """How the file is kept, or the kind of fault."""
     script: str
     images: int = 0
+    stride: int = 1
 
 
 def tasks(images: int) -> list[Task]:
@@ -60,11 +63,11 @@ def tasks(images: int) -> list[Task]:
     Args:
         images: how many crash images of the product as it is.
     """
-    each = -(-images // len(SCRIPTS))
+    each, stride = -(-images // len(SCRIPTS)), max(1, IN_FULL // images)
     return [
         *(Task(PRODUCT, script, each) for script in SCRIPTS),
-        *(Task(kind, script) for kind in faults.KINDS for script in SCRIPTS),
-        *(Task(mode, script, -(-images // CONTROL_SHARE)) for mode in WEAK for script in CONTROLS),
+        *(Task(kind, script, stride=stride) for kind in faults.KINDS for script in SCRIPTS),
+        *(Task(mode, script, max(CONTROL_MIN, images // CONTROL_SHARE)) for mode in WEAK for script in CONTROLS),
         Task(ROLLBACK, "opened"),
     ]
 
@@ -86,7 +89,7 @@ def carry_out(task: Task, seed: int, kept: Path) -> dict[str, Any]:
     if task.mode == ROLLBACK:
         return {"refused": _is_refused()}
     if task.mode in faults.KINDS:
-        came = faults.loop(task.script, task.mode, draws)
+        came = faults.loop(task.script, task.mode, draws, task.stride)
         first = [list(each) for each in came.first]
         return {"runs": came.runs, "violating": came.violating, "found": dict(came.found), "first": first}
     if task.mode in WEAK:

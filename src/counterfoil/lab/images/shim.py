@@ -67,7 +67,8 @@ class Watch(Protocol):
         """The SQLite error that an operation is answered with instead of being carried out; 0: it is carried out.
 
         Args:
-            act: `open`, `read`, `write`, `truncate`, `sync`, `delete`, `lock` or `share`.
+            act: `open`, `read`, `write`, `truncate`, `sync`, `delete` or `lock`; in the log's shared memory `share`
+                for a lock that others may have too, `own` for one that nobody else may have.
             file: its name in the folder.
         """
         ...
@@ -218,7 +219,7 @@ class Shim:
 
     def _sharing(self, base: Any) -> Any:
         def lock(file: int, first: int, count: int, flags: int) -> int:
-            act = "share" if flags & SHM_SHARED else "lock"
+            act = "share" if flags & SHM_SHARED else "own"
             refused = self._watch.refused(act, self._files[file]) if flags & SHM_LOCK else 0
             return refused or int(base.shm_lock(file, first, count, flags))
 
