@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from counterfoil.cli.parser import count
 from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.images.scripts import SCRIPTS
 from counterfoil.lab.kill_loop import CONTRACTS
 
 OPERATIONS, OPERATIONS_MAX = 200, 10_000
@@ -108,6 +109,10 @@ def _images(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _script(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--script", choices=(*SCRIPTS, "all"), default="all", help="one script, or each (default all)")
+
+
 def _store(command: argparse.ArgumentParser) -> None:
     command.add_argument("--store", choices=("sqlite",), default="sqlite", help="which store (default sqlite)")
 
@@ -120,5 +125,5 @@ def _rounds(command: argparse.ArgumentParser) -> None:
 
 
 _KILL_LOOP = (_operations, _kills, _contract, _seed)
-_IMAGES = (_images, _seed)
+_IMAGES = (_images, _script, _seed)
 _BENCH = (_store, _rounds)

@@ -146,13 +146,13 @@ def _approvals(asked: argparse.Namespace) -> int:
 
 def _images(asked: argparse.Namespace) -> int:
     from counterfoil.lab.images import command
-    from counterfoil.lab.images.share import tasks
     from counterfoil.lab.progress import progress
     from counterfoil.lab.run_folder import run_folder, write_result
 
+    plan = command.Plan(asked.images, asked.script, asked.seed, asked.sabotage)
     with run_folder(asked.keep) as top:
-        with progress(len(tasks(asked.images))) as step:
-            result = command.run(top, asked.images, asked.seed, asked.sabotage, step)
+        with progress(plan.tasks()) as step:
+            result = command.run(top, plan, step)
         if asked.keep:
             write_result(top, result)
     if not asked.json:

@@ -158,19 +158,19 @@ NOTICED: Mapping[str, tuple[frozenset[str], str]] = {
 """What each command can notice, and why nothing else."""
 
 
-def checked(mutant: str | None, name: str = "approvals") -> str | None:
+def checked(mutant: str | None, name: str | None = None) -> str | None:
     """Return the mutant's name as it is.
 
     Args:
         mutant: None where no rule is turned off.
-        name: the command that must notice it.
+        name: the command that must notice it; None: one of them does.
 
     Raises:
         RunFailed: there is none of that name, or this command could not notice it.
     """
     if mutant is not None and mutant not in MUTANTS:
         raise RunFailed(f"--sabotage {mutant}: there is no such mutant; there are: {', '.join(sorted(MUTANTS))}")
-    noticed, why = NOTICED[name]
+    noticed, why = (frozenset(MUTANTS), "") if name is None else NOTICED[name]
     if mutant is not None and mutant not in noticed:
         raise RunFailed(f"--sabotage {mutant}: {why}, so it could not notice")
     return mutant

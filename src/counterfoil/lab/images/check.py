@@ -37,7 +37,6 @@ SELECT (SELECT count(*) FROM operation), (SELECT count(*) FROM event), (SELECT c
 REFUSED, MALFORMED, LOST, HALF, UNSOUND, UNRECORDED, CAME_BACK = (
     "refused", "malformed", "lost", "half_committed", "unsound", "sent_unrecorded", "erased_came_back"
 )  # fmt: skip
-KINDS = (REFUSED, MALFORMED, LOST, HALF, UNSOUND, UNRECORDED, CAME_BACK)
 """The store does not open it; SQLite finds it broken; something promised is missing; a transaction is there in part;
 a receipt contradicts itself; something left that no receipt begins; bytes that were erased are there again."""
 

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from counterfoil.lab import sabotage
 from counterfoil.lab.failure import RunFailed
@@ -28,30 +28,47 @@ VIOLATIONS = "violations"
 Entry = Mapping[str, Any]
 
 
-def run(top: Path, images: int, seed: int, mutant: str | None, step: Callable[[str], None]) -> dict[str, Any]:
+class Plan(NamedTuple):
+    """What is asked of the images."""
+
+    images: int
+    """How many at least."""
+    script: str
+    """One script, or `all`."""
+    seed: int
+    mutant: str | None
+    """A rule that is off in all of these processes."""
+
+    def tasks(self) -> int:
+        """How many pieces the work has."""
+        return len(tasks(self.images, self.script))
+
+
+def run(top: Path, plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
     """Let processes share the work, and sum up what came of it.
 
     Args:
         top: gets what violates, and what each process did meanwhile.
-        images: how many crash images at least.
-        seed: draws them.
-        mutant: a rule that is off in all of these processes, or None.
+        plan: how much of it.
         step: told of each task when it is done.
     """
     began = time.monotonic()
     shares = range(max(1, min(PROCESSES_MAX, os.cpu_count() or 1)))
     with contextlib.ExitStack() as house:
-        children = [house.enter_context(_child(top, share, images, seed, mutant)) for share in shares]
-        entries = _done(top, children, len(tasks(images)), step)
+        children = [house.enter_context(_child(top, share, plan)) for share in shares]
+        entries = _done(top, children, plan.tasks(), step)
     for path in (*top.glob("task-*"), *(journal_of(top, share) for share in shares)):
         path.unlink()
-    return {**_figures(entries), "seed": seed, "seconds": round(time.monotonic() - began, 1)}
+    return {**_figures(entries), "seed": plan.seed, "seconds": round(time.monotonic() - began, 1)}
 
 
-def _child(top: Path, share: int, images: int, seed: int, mutant: str | None) -> Child:
-    said = {"folder": top, "kept": top / VIOLATIONS, "share": share, "images": images, "seed": seed}
+def _child(top: Path, share: int, plan: Plan) -> Child:
+    said = {
+        "folder": top, "kept": top / VIOLATIONS, "share": share, "images": plan.images, "script": plan.script,
+        "seed": plan.seed,
+    }  # fmt: skip
     arguments = [word for name, value in said.items() for word in (f"--{name}", str(value))]
-    return Child(sabotage.command(mutant, "counterfoil.lab.images.share", *arguments), ready_seconds=None)
+    return Child(sabotage.command(plan.mutant, "counterfoil.lab.images.share", *arguments), ready_seconds=None)
 
 
 def _done(top: Path, children: Sequence[Child], wanted: int, step: Callable[[str], None]) -> list[Entry]:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from counterfoil.domain.errors import CounterfoilError
 from counterfoil.lab.images import scripts
 from counterfoil.lab.images.disk import Sync, replay
 from counterfoil.lab.images.scripts import SCRIPTS
@@ -101,7 +102,10 @@ def staged(folder: Path, name: str, fault: Fault | None = None) -> Iterator[Stag
 
 
 def record(folder: Path, name: str) -> Tape:
-    """Play a script and return what happened."""
+    """Play a script and return what happened; an error that it was told ends it, and stands on the tape."""
     with staged(folder, name) as stage:
-        SCRIPTS[name].play(stage)
+        try:
+            SCRIPTS[name].play(stage)
+        except CounterfoilError as error:
+            stage.tape.ended = f"{type(error).__name__}: {error}"
     return stage.tape

@@ -37,10 +37,12 @@ ROLLBACK = "rollback_journal"
 """A file system without shared memory, where SQLite would keep no log: the product refuses it."""
 CONTROLS = ("unknown", "approved", "recovered")
 """Scripts that the weakened modes are shown with."""
-CONTROL_SHARE, CONTROL_MIN = 100, 200
+CONTROL_SHARE, CONTROL_MIN = 100, 120
 """Each of them gets a so-and-so-manieth of the images asked for, and enough of them to be noticed."""
 IN_FULL = 20_000
-"""From so many images on every operation fails once; with fewer, every second, third and so on."""
+"""From so many images on every operation fails once; with half as many every fourth, and so on."""
+
+ALL = "all"
 
 BUSY_SECONDS = 0.02
 """How long the product waits for a lock here: what is busy stays busy until it is told otherwise."""
@@ -57,16 +59,18 @@ class Task(NamedTuple):
     stride: int = 1
 
 
-def tasks(images: int) -> list[Task]:
+def tasks(images: int, only: str = ALL) -> list[Task]:
     """All of the work, in an order that lets its parts end at about the same time.
 
     Args:
         images: how many crash images of the product as it is.
+        only: one script, or all of them.
     """
-    each, stride = -(-images // len(SCRIPTS)), max(1, IN_FULL // images)
+    scripts = tuple(SCRIPTS) if only == ALL else (only,)
+    each, stride = -(-images // len(scripts)), 1 if images >= IN_FULL else 2 * IN_FULL // images
     return [
-        *(Task(PRODUCT, script, each) for script in SCRIPTS),
-        *(Task(kind, script, stride=stride) for kind in faults.KINDS for script in SCRIPTS),
+        *(Task(PRODUCT, script, each) for script in scripts),
+        *(Task(kind, script, stride=stride) for kind in faults.KINDS for script in scripts),
         *(Task(mode, script, max(CONTROL_MIN, images // CONTROL_SHARE)) for mode in WEAK for script in CONTROLS),
         Task(ROLLBACK, "opened"),
     ]
@@ -144,6 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kept", type=Path, required=True, help="gets what violates")
     parser.add_argument("--share", type=int, required=True, help="this process's own number")
     parser.add_argument("--images", type=int, required=True, help="crash images in all")
+    parser.add_argument("--script", default=ALL, help="only this one")
     parser.add_argument("--seed", type=int, required=True, help="draws them")
     asked = parser.parse_args(arguments)
     on_parent_gone(lambda: os.kill(os.getpid(), signal.SIGTERM))
@@ -152,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     changed = executor
     changed.INSIST_FIRST_SECONDS = 0.0  # nothing is mended by waiting here
     journal = Journal(journal_of(asked.folder, asked.share))
-    for number, task in enumerate(tasks(asked.images)):
+    for number, task in enumerate(tasks(asked.images, asked.script)):
         if _is_mine(asked.folder, number):
             journal.append({**task._asdict(), **carry_out(task, asked.seed, asked.kept)})
     journal.close()

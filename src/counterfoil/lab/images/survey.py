@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from counterfoil.lab.images.check import Found, Line, examine, shown
-from counterfoil.lab.images.disk import Everything, Image, Moment, Nothing, replay
-from counterfoil.lab.images.recording import lay, record, workshop
+from counterfoil.lab.images.disk import Choice, Everything, Image, Moment, Nothing, replay
+from counterfoil.lab.images.recording import held, lay, record, workshop
 
 TRIES = 8
 """Draws at a boundary that come to nothing new before it is taken to have no other image."""
@@ -18,6 +19,8 @@ WHOLE_EVERY = 4
 """SQLite checks every so-and-so-many-th image whole."""
 KEPT_MAX = 5
 """Violating images that one script leaves behind."""
+ENDED = "ended_early"
+"""The script was told an error, with nothing failing: its images are those up to there."""
 
 
 class Kept(NamedTuple):
@@ -36,6 +39,7 @@ class Survey(NamedTuple):
     found: Counter[str]
     """Images by kind of violation; one image may have several."""
     violating: int
+    """Images, and one more where the script ended early."""
     kept: tuple[Kept, ...]
 
 
@@ -52,9 +56,9 @@ def survey(name: str, images: int, seed: str) -> Survey:
         tape = record(folder, name)
         moments = list(replay(tape.files, tuple(tape.operations)))
         line = Line(tape, [_state(folder, moment) for moment in moments])
-        kinds: Counter[str] = Counter()
-        kept: list[Kept] = []
-        count = violating = 0
+        kept = [Kept(len(tape.operations), held(folder), (Found(ENDED, tape.ended),))] if tape.ended else []
+        kinds = Counter({ENDED: len(kept)} if kept else {})
+        count, violating = 0, len(kept)
         for boundary, image in _drawn(moments, images, random.Random(seed)):
             found = examine(folder, image.files, line, boundary, whole=count % WHOLE_EVERY == 0)
             count += 1
@@ -73,7 +77,7 @@ def _state(folder: Path, moment: Moment) -> bytes:
 
 
 def _drawn(moments: Sequence[Moment], images: int, draws: random.Random) -> Iterator[tuple[int, Image]]:
-    """Distinct images, one per boundary in turn: all that was written, nothing of it, then by chance."""
+    """Distinct images, one per boundary in turn: nothing but what was synced, everything, then by chance."""
     seen: list[set[tuple[int, ...]]] = [set() for _ in moments]
     open_ones = dict(enumerate(moments))
     count = turn = 0
@@ -91,14 +95,7 @@ def _drawn(moments: Sequence[Moment], images: int, draws: random.Random) -> Iter
 
 def _another(moment: Moment, turn: int, seen: set[tuple[int, ...]], draws: random.Random) -> Image | None:
     """An image that this boundary has not had; None where chance finds none."""
-    if turn == 0:
-        return moment.image(Everything())
-    tried = [moment.image(Nothing())] if turn == 1 else []
-    for image in tried:
-        if image.choices not in seen:
-            return image
-    for _ in range(TRIES):
-        image = moment.draw(draws)
-        if image.choices not in seen:
-            return image
-    return None
+    firm: tuple[Choice, ...] = (Nothing(), Everything())[turn : turn + 1]
+    drawn = (moment.draw(draws) for _ in range(TRIES))
+    images = itertools.chain((moment.image(choice) for choice in firm), drawn)
+    return next((image for image in images if image.choices not in seen), None)

@@ -94,6 +94,8 @@ class Tape:
         self.acked: list[Acked] = []
         self.sent: list[Sent] = []
         self.gone: list[Gone] = []
+        self.ended = ""
+        """The error that ended it before its time."""
         self._fault = fault
         self._names = set(files)
 
