@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -23,11 +23,14 @@ from counterfoil.lab.images.scripts import SCRIPTS
 from counterfoil.lab.images.stage import Stage
 from counterfoil.lab.images.tape import Fault
 from counterfoil.lab.run_folder import STORE
-from counterfoil.runtime.ledger import Ledger
 
 UNCLEAR, STUCK, DROPPED = "unclear_error", "stuck", "answer_dropped"
 """An error that is not ours, or says more than that nothing can be written now; a store that does not go on; an answer
 that nobody has and nobody was told of."""
+
+
+AT_WORST = 0.5
+"""Share of the runs whose power goes when something is sent, and takes all that was not synced."""
 
 
 class Kind(NamedTuple):
@@ -95,7 +98,7 @@ def _run(folder: Path, name: str, kind: str, fault: Fault, draws: random.Random)
         fault.over = True
         if spool.is_file():
             spool.unlink()
-        images = _cut(stage, draws)
+        boundary, image = _cut(stage, draws)
         yield from _goes_on(stage)
     try:
         after = shown(folder, whole=True)
@@ -105,9 +108,8 @@ def _run(folder: Path, name: str, kind: str, fault: Fault, draws: random.Random)
     yield from (Found(MALFORMED, problem) for problem in after.problems)
     yield from _broken(stage, after.histories, len(stage.tape.operations))
     yield from _dropped(stage, after.histories)
-    for boundary, image in images:
-        lay(folder, image.files)
-        yield from _broken(stage, shown(folder, whole=False).histories, boundary)
+    lay(folder, image.files)
+    yield from _broken(stage, shown(folder, whole=False).histories, boundary)
 
 
 def _played(stage: Stage, name: str) -> Iterator[Found]:
@@ -121,27 +123,22 @@ def _played(stage: Stage, name: str) -> Iterator[Found]:
 
 
 def _goes_on(stage: Stage) -> Iterator[Found]:
-    """Every process that was running, and one that starts now, works again and takes in what was spooled."""
+    """Every process that still runs works again, or one that starts now does, and takes in what was spooled."""
     try:
-        for ledger in (*stage.open, stage.ledger()):
-            _probe(stage, ledger)
+        for ledger in stage.open or [stage.ledger()]:
+            stage.api(ledger, "lab.nothing", name="probe")({"probe": 1}, key="probe")
+            ledger.drain()
     except CounterfoilError as error:
         yield Found(STUCK, str(error))
 
 
-def _probe(stage: Stage, ledger: Ledger) -> None:
-    number = len(stage.tape.operations)  # a key of its own
-    stage.api(ledger, "lab.nothing", name="probe")({"probe": number}, key=f"probe-{number}")
-    ledger.drain()
-
-
-def _cut(stage: Stage, draws: random.Random) -> list[tuple[int, Image]]:
-    """What a power cut leaves at worst at the moment of the last send, and by chance at the end of the script."""
+def _cut(stage: Stage, draws: random.Random) -> tuple[int, Image]:
+    """What a power cut leaves, at worst at the moment of the last send or by chance at the end of the script."""
     tape = stage.tape
-    end = len(tape.operations)
-    last = tape.sent[-1].at if tape.sent else end
-    moments = deque(itertools.islice(replay(tape.files, tuple(tape.operations)), last, None))
-    return [(last, moments[0].image(Nothing())), (end, moments[-1].draw(draws))]
+    at_worst = bool(tape.sent) and draws.random() < AT_WORST
+    boundary = tape.sent[-1].at if at_worst else len(tape.operations)
+    *_, moment = replay(tape.files, tuple(tape.operations[:boundary]))
+    return boundary, moment.image(Nothing()) if at_worst else moment.draw(draws)
 
 
 def _broken(stage: Stage, histories: Mapping[str, History], boundary: int) -> Iterator[Found]:
