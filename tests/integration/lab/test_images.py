@@ -7,13 +7,15 @@ import json
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from counterfoil.domain.command import Claim
 from counterfoil.domain.errors import StoreFull, StoreUnsafe
 from counterfoil.domain.event import chain
-from counterfoil.lab.images import check, faults
+from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.images import check, command, faults, recording
 from counterfoil.lab.images import survey as surveying
 from counterfoil.lab.images.disk import Everything, replay
 from counterfoil.lab.images.recording import held, record
@@ -23,6 +25,7 @@ from counterfoil.lab.images.survey import KEPT_MAX, survey
 from counterfoil.lab.images.tape import Fault, Tape
 from counterfoil.lab.images.weakened import weaken
 from counterfoil.lab.run_folder import STORE
+from counterfoil.lab.watch import reached
 from counterfoil.runtime import executor
 from counterfoil.runtime.spool import Spool
 from counterfoil.store import opening, retention, sqlite, transaction
@@ -74,6 +77,25 @@ def test_a_rule_that_is_off_is_noticed(tmp_path, mutant, kind):
     assert 0 < len(left) <= KEPT_MAX
     assert all((folder / "found.json").exists() and (folder / STORE).exists() for folder in left)
     assert {path.name for path in (tmp_path / "kept").iterdir()} == {"result.json", "violations"}
+
+
+def test_a_run_that_cannot_be_finished_leaves_nothing_behind(tmp_path, monkeypatch):
+    """A process is killed in the middle of its work: the run says nothing, and the memory it used is free again."""
+
+    def killed(top, share, plan, within):
+        child = start(top, share, plan, within)
+        if share == 0:
+            assert reached(lambda: any(Path(within).iterdir()), SECONDS)
+            child.kill()
+        return child
+
+    start, run = command._child, tmp_path / "run"
+    run.mkdir()
+    monkeypatch.setattr(recording, "MEMORY", tmp_path)
+    monkeypatch.setattr(command, "_child", killed)
+    with pytest.raises(RunFailed, match="tasks were done"):
+        command.run(run, command.Plan(SMALL, "all", 1, None), lambda _: None)
+    assert list(tmp_path.iterdir()) == [run]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from counterfoil.lab import sabotage
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.images import faults
+from counterfoil.lab.images.recording import WITHIN, workshop
 from counterfoil.lab.images.share import PRODUCT, ROLLBACK, WEAK, journal_of, tasks
 from counterfoil.lab.processes import Child
 from counterfoil.lab.watch import POLL_SECONDS, Tail
@@ -55,20 +56,25 @@ def run(top: Path, plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
     began = time.monotonic()
     shares = range(max(1, min(PROCESSES_MAX, os.cpu_count() or 1)))
     with contextlib.ExitStack() as house:
-        children = [house.enter_context(_child(top, share, plan)) for share in shares]
+        within = house.enter_context(workshop())
+        children = [house.enter_context(_child(top, share, plan, within)) for share in shares]
         entries = _done(top, children, plan.tasks(), step)
     for path in (*top.glob("task-*"), *(journal_of(top, share) for share in shares)):
         path.unlink()
     return {**_figures(entries), "seed": plan.seed, "seconds": round(time.monotonic() - began, 1)}
 
 
-def _child(top: Path, share: int, plan: Plan) -> Child:
+def _child(top: Path, share: int, plan: Plan, within: str) -> Child:
     said = {
         "folder": top, "kept": top / VIOLATIONS, "share": share, "images": plan.images, "script": plan.script,
         "seed": plan.seed,
     }  # fmt: skip
     arguments = [word for name, value in said.items() for word in (f"--{name}", str(value))]
-    return Child(sabotage.command(plan.mutant, "counterfoil.lab.images.share", *arguments), ready_seconds=None)
+    return Child(
+        sabotage.command(plan.mutant, "counterfoil.lab.images.share", *arguments),
+        env={WITHIN: within},
+        ready_seconds=None,
+    )
 
 
 def _done(top: Path, children: Sequence[Child], wanted: int, step: Callable[[str], None]) -> list[Entry]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import random
 import shutil
 import tempfile
@@ -25,9 +26,15 @@ MEMORY = Path("/dev/shm")  # noqa: S108 - folders of our own are made in it
 """Where Linux keeps files in memory: what a test's power cut takes was never on a disk, and need not be."""
 
 
+WITHIN = "COUNTERFOIL_IMAGES_WITHIN"
+"""The variable that names a folder for temporary ones, made and removed by whoever starts a process: one that is ended
+cannot always clean up after itself."""
+
+
 def workshop() -> tempfile.TemporaryDirectory[str]:
     """A temporary folder, in memory where the system has such a place."""
-    return tempfile.TemporaryDirectory(prefix="counterfoil-images-", dir=MEMORY if MEMORY.is_dir() else None)
+    within = os.environ.get(WITHIN) or (MEMORY if MEMORY.is_dir() else None)
+    return tempfile.TemporaryDirectory(prefix="counterfoil-images-", dir=within)
 
 
 def lay(folder: Path, files: Mapping[str, bytes]) -> None:
