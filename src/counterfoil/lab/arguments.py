@@ -9,11 +9,13 @@ from typing import NoReturn
 
 from counterfoil.cli.parser import count
 from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.images.scripts import SCRIPTS
 from counterfoil.lab.kill_loop import CONTRACTS
 
 OPERATIONS, OPERATIONS_MAX = 200, 10_000
 KILLS, KILLS_MAX = 30, 1_000
 ROUNDS, ROUNDS_MAX = 60, 1_000
+IMAGES, IMAGES_MAX = 21_000, 1_000_000
 SEED_MAX = 1_000_000_000
 
 SERVERS = ("provider", "proxy")
@@ -46,6 +48,7 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
         ("demo", "one agent, three accidents, with receipts and without", ()),
         ("kill-loop", "`counterfoil run`, killed and started again until done", _KILL_LOOP),
         ("approvals", "nothing goes without its authority: changed, expired, revoked, used up", ()),
+        ("images", "the power goes at every boundary, and everything fails once", _IMAGES),
         ("bench", "what a receipt costs on this machine", _BENCH),
     ):
         command = commands.add_parser(
@@ -95,8 +98,19 @@ def _contract(command: argparse.ArgumentParser) -> None:
 
 def _seed(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--seed", metavar="N", type=count(0, SEED_MAX), default=1, help="draws where the kills are aimed (default 1)"
+        "--seed", metavar="N", type=count(0, SEED_MAX), default=1, help="draws what is left to chance (default 1)"
     )
+
+
+def _images(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--images", metavar="N", type=count(1, IMAGES_MAX), default=IMAGES,
+        help=f"crash images at least (default {IMAGES})",
+    )  # fmt: skip
+
+
+def _script(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--script", choices=(*SCRIPTS, "all"), default="all", help="one script, or each (default all)")
 
 
 def _store(command: argparse.ArgumentParser) -> None:
@@ -111,4 +125,5 @@ def _rounds(command: argparse.ArgumentParser) -> None:
 
 
 _KILL_LOOP = (_operations, _kills, _contract, _seed)
+_IMAGES = (_images, _script, _seed)
 _BENCH = (_store, _rounds)

@@ -58,8 +58,8 @@ def _serve(name: str, *rest: str) -> int:
 
 def _carry_out(asked: argparse.Namespace) -> int:
     checked(asked.sabotage, asked.command)
-    run = {"demo": _demo, "kill-loop": _kill_loop, "approvals": _approvals, "bench": _bench}[asked.command]
-    return run(asked)
+    run = {"demo": _demo, "kill-loop": _kill_loop, "approvals": _approvals, "images": _images, "bench": _bench}
+    return run[asked.command](asked)
 
 
 def _bench(asked: argparse.Namespace) -> int:
@@ -139,6 +139,25 @@ def _approvals(asked: argparse.Namespace) -> int:
     if not asked.json:
         from counterfoil.cli.terminal import console
         from counterfoil.lab.approvals_page import show
+
+        show(result, console())
+    return _ended(result, as_json=asked.json)
+
+
+def _images(asked: argparse.Namespace) -> int:
+    from counterfoil.lab.images import command
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_result
+
+    plan = command.Plan(asked.images, asked.script, asked.seed, asked.sabotage)
+    with run_folder(asked.keep) as top:
+        with progress(plan.tasks()) as step:
+            result = command.run(top, plan, step)
+        if asked.keep:
+            write_result(top, result)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+        from counterfoil.lab.images.page import show
 
         show(result, console())
     return _ended(result, as_json=asked.json)

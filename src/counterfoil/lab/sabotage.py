@@ -124,6 +124,13 @@ def _override_reusable() -> None:
     override._deciders = counted  # noqa: SLF001 - likewise
 
 
+def _synchronous_normal() -> None:
+    """Answer before the log is synced, as SQLite does by itself where speed is what counts."""
+    from counterfoil.lab.images.weakened import weaken
+
+    weaken("NORMAL")
+
+
 MUTANTS: Mapping[str, Callable[[], None]] = {
     "retry_on_timeout": _retry_on_timeout,
     "approval_not_bound": _approval_not_bound,
@@ -132,34 +139,38 @@ MUTANTS: Mapping[str, Callable[[], None]] = {
     "approver_is_requester": _approver_is_requester,
     "abandon_does_not_block": _abandon_does_not_block,
     "override_reusable": _override_reusable,
+    "synchronous_normal": _synchronous_normal,
 }
 """Every mutant by name, with what turns its rule off."""
 
 EVERYWHERE = frozenset({"retry_on_timeout"})
 """What `demo` and `kill-loop` can notice: nobody is asked for anything in them."""
+UNSYNCED = frozenset({"synchronous_normal"})
+"""What only a power cut shows: a killed process leaves the system's cache as it was."""
 
 NOTICED: Mapping[str, tuple[frozenset[str], str]] = {
     "demo": (EVERYWHERE, "nobody approves anything in the demo"),
     "kill-loop": (EVERYWHERE, "nobody approves anything in the kill loop"),
     "bench": (frozenset(), "a benchmark meets no silence and judges nothing"),
-    "approvals": (frozenset(MUTANTS), ""),
+    "approvals": (frozenset(MUTANTS) - UNSYNCED, "the power stays on"),
+    "images": (EVERYWHERE | UNSYNCED, "nothing is done to an approval"),
 }
 """What each command can notice, and why nothing else."""
 
 
-def checked(mutant: str | None, name: str = "approvals") -> str | None:
+def checked(mutant: str | None, name: str | None = None) -> str | None:
     """Return the mutant's name as it is.
 
     Args:
         mutant: None where no rule is turned off.
-        name: the command that must notice it.
+        name: the command that must notice it; None: one of them does.
 
     Raises:
         RunFailed: there is none of that name, or this command could not notice it.
     """
     if mutant is not None and mutant not in MUTANTS:
         raise RunFailed(f"--sabotage {mutant}: there is no such mutant; there are: {', '.join(sorted(MUTANTS))}")
-    noticed, why = NOTICED[name]
+    noticed, why = (frozenset(MUTANTS), "") if name is None else NOTICED[name]
     if mutant is not None and mutant not in noticed:
         raise RunFailed(f"--sabotage {mutant}: {why}, so it could not notice")
     return mutant
