@@ -104,8 +104,6 @@ class _Walk:
         if last != operation.seq or not history.events:
             self.fault(last + 1, Law.SEQUENCE, f"the operation names {operation.seq} events and the last is {last}")
 
-    # -- records and bodies --------------------------------------------------------------------------------------------
-
     def decode(self, events: tuple[Event, ...]) -> list[tuple[Event, Record]] | None:
         """Every event with its record; None where one cannot be read, because nothing after it can be judged."""
         read: list[tuple[Event, Record]] = []
@@ -332,8 +330,6 @@ class _Walk:
     def _folded(self) -> Fold:
         follows = self.first is not None and self.first.follows
         return fold(self.attempts, self.discrepancy, follows=follows)
-
-    # -- the columns ---------------------------------------------------------------------------------------------------
 
     def columns(self, history: History) -> None:
         """Compare the operation's row with what its events come to."""
