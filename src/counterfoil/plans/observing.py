@@ -21,7 +21,7 @@ from counterfoil.domain.judge import judge
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import RESULT_BYTES_MAX, salted_digest
 from counterfoil.domain.result import declared
-from counterfoil.domain.schedule import CALL, RECOVER
+from counterfoil.domain.schedule import RECOVER
 from counterfoil.domain.words import Discrepancy, Dispatch, Outcome
 from counterfoil.plans.effects import Plan
 
@@ -190,8 +190,6 @@ def record(holder: Claimed | First, said: Sealed, contract: Contract, *, jitter:
         moved, columns, due_after = None, _ENDS[end], 0.0
     else:
         moved = _moved(holder, said.evidence, contract, jitter=jitter)
-        if moved.next.step == CALL:  # until its approval ends, and only its history says when that is
-            return (yield from amend(holder.id, said, contract, jitter=jitter))
         columns, due_after = columns_of(moved.operation), moved.next.after_seconds
     settle = Settle(
         n=holder.n, id=holder.id, seq=holder.seq, head=holder.head, columns=columns, record=said.line, body=said.body,
