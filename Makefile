@@ -51,6 +51,7 @@ nightly: install
 	@$(LAB) exhaust --faults 1 --json
 	@$(LAB) exhaust --faults 2 --most 30000 --json
 	@$(LAB) mutants --tier full --json
+	@$(LAB) images --images 100000 --json
 	@COUNTERFOIL_NIGHTLY=1 $(BIN)/pytest --timeout=3600 tests/property/test_decisions_machine.py \
 		tests/property/test_decisions_walks.py tests/integration/store
 	@$(LAB) bench --store sqlite --json

@@ -374,3 +374,27 @@ def test_code_that_changed_is_approved_anew_and_sent_by_the_worker(tmp_path):
                 Worker(ledger).sweep()
             assert [wrong for history in ledger.store.histories() for wrong in audit(history)] == []
     assert calls == ["o1"]
+
+
+def test_an_end_is_recorded_although_a_check_keeps_it_from_going(ledger):
+    """Put off because its check refuses, and over before it is tried again: the next sweep says so, on record."""
+    clock = [ledger.store.now()]
+    ledger.store._clock = lambda: clock[0]
+    refused = ["closed on Sundays"]
+
+    def check(order, **_):
+        if refused and clock[0] > started:
+            raise ValueError(refused[0])
+
+    started = clock[0]
+    pay = Tool(asks(ledger), "pay", check=check)
+    asked = pay.call("o1")
+    ledger.decisions.approve(asked.id, **MARA)
+    worker = Worker(ledger)
+    for seconds in (HOUR - 1, HOUR + 1):
+        clock[0] = started + seconds
+        worker.sweep()
+    refused.clear()
+    assert ledger.get(asked.id).permission is Permission.EXPIRED
+    assert decisions_on(ledger, asked.id) == ["approve", "expire"]
+    assert pay.calls == []

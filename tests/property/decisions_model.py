@@ -57,6 +57,8 @@ class Taken(NamedTuple):
     at: float
     of: int = 1
     """How many people an override took when it was taken."""
+    beside: frozenset[str] = frozenset()
+    """What was unresolved then of the same effect."""
 
 
 class Sent(NamedTuple):
@@ -108,6 +110,9 @@ class Model:
         """Operations whose payload is gone: there is nothing to send."""
         self.back: dict[str, int] = {}
         """By id, the last event of what was given up when news had brought it back."""
+        self.held: dict[str, int] = {}
+        """Approved operations that were held when somebody would have sent them, by the question they were approved
+        on; whoever asked has not asked again since."""
 
     # -- authority -----------------------------------------------------------------------------------------------------
 
@@ -134,6 +139,7 @@ class Model:
             "it had taken place": is_done(rows),
             "the policy refuses it": variant.refuses,
             f"nobody sends anything by {doing}": doing not in SENDING,
+            "it was held, and its caller has not asked again": doing == "work" and self.is_held(operation, rows),
             "the policy knows one shot only": variant.one_shot == "absolute" and self.may_have_left(operation),
             "the policy lets only an override repeat it": variant.one_shot == "yes" and basis not in FINAL,
         }
@@ -196,6 +202,49 @@ class Model:
     def may_have_left(self, operation: str) -> bool:
         """Something of it may be outside."""
         return any(s.operation == operation and not s.stayed for s in self.sends)
+
+    # -- holds ---------------------------------------------------------------------------------------------------------
+
+    def answer(self, operation: str, rows: list[Row]) -> str:
+        """What people have said to what was asked last: `yes`, `no`, nothing `yet`; empty where nobody was asked."""
+        questions = [row for row in rows if row.kind == "proposed"]
+        if not questions:
+            return ""
+        asked = questions[-1]
+        if any(r.kind == "decided" and r.record["decision"] in ENDS and r.seq > asked.seq for r in rows):
+            return "no"
+        mine = [t for t in self.taken if (t.operation, t.verb) == (operation, "approve") and t.seq > asked.seq]
+        return "yes" if len({t.by for t in mine}) >= asked.record["required"].get("people", 1) else "yet"
+
+    def notice_hold(self, operation: str, rows: list[Row]) -> None:
+        """Another of its effect is unresolved: what people have allowed goes back to whoever asked for it."""
+        if self.answer(operation, rows) == "yes" and not self.may_have_left(operation):
+            self.held[operation] = last_asked(rows)
+
+    def is_held(self, operation: str, rows: list[Row]) -> bool:
+        """It was held, and since then neither has its caller asked again, nor were people asked anew."""
+        return self.held.get(operation) == last_asked(rows)
+
+    def released(self, operation: str, rows: list[Row], policy: Variant) -> frozenset[str]:
+        """What it may go beside: what all of those saw who lifted its hold last, if they are as many as it takes."""
+        _, lifted = self._releases(operation, rows)
+        enough = lifted and len({t.by for t in lifted}) >= policy.override_people and policy.one_shot != "absolute"
+        return frozenset.intersection(*(t.beside for t in lifted)) if enough else frozenset()
+
+    def _releases(self, operation: str, rows: list[Row]) -> tuple[list[Taken], list[Taken]]:
+        """The decisions of a release that is not complete, and those of the last that was; an attempt uses both up."""
+        begun = max((r.seq for r in rows if r.kind == "begun"), default=0)
+        so_far: list[Taken] = []
+        lifted: list[Taken] = []
+        for taken in self.taken:
+            if (taken.operation, taken.verb) != (operation, "release") or taken.seq < begun:
+                continue
+            known = fresh_since([r for r in rows if r.seq < taken.seq])
+            so_far = [*(t for t in so_far if t.seq > known), taken]
+            if len({t.by for t in so_far}) >= taken.of:
+                so_far, lifted = [], so_far
+        known = fresh_since(rows)
+        return [t for t in so_far if t.seq > known], lifted
 
     def _first(self, operation: str) -> bool:
         return not any(s.operation == operation for s in self.sends)
@@ -266,29 +315,56 @@ class Model:
         }
         return "; ".join(reason for reason, fails in checks.items() if fails)
 
-    def against_exposing(self, verb: str, operation: str, rows: list[Row], by: str, policy: Variant) -> str:
-        """Why this person's override or release must not go through; empty where it may."""
-        mine = [t for t in self.taken if t.operation == operation]
-        left, absolute = self.may_have_left(operation), policy.one_shot == "absolute"
+    def against_override(self, operation: str, rows: list[Row], by: str, policy: Variant) -> str:
+        """Why this person's override must not go through; empty where it may."""
+        mine = [t for t in self.taken if t.operation == operation and t.verb == "override"]
         checks = {
+            "again": any(t.by == by and t.seq > fresh_since(rows) for t in mine),
+            "one shot only": policy.one_shot == "absolute" and self.may_have_left(operation),
+            "it had taken place": is_done(rows),
+            "nothing of it was attempted": self._first(operation),
+        }
+        return self._against_further(operation, rows, by, policy, checks)
+
+    def against_release(self, operation: str, rows: list[Row], by: str, policy: Variant, twins: frozenset[str]) -> str:
+        """Why this person's release must not go through; empty where it must.
+
+        Args:
+            operation: which.
+            rows: its events.
+            by: who decides.
+            policy: the one in force.
+            twins: the others of its effect that are unresolved.
+        """
+        so_far, _ = self._releases(operation, rows)
+        checks = {
+            "nothing holds it": twins <= self.released(operation, rows, policy),
+            "again": by in {t.by for t in so_far},
+            "one shot only": policy.one_shot == "absolute",
+            "it was sent": self.may_have_left(operation) or has_left(rows),
+        }
+        return self._against_further(operation, rows, by, policy, checks)
+
+    def _against_further(
+        self, operation: str, rows: list[Row], by: str, policy: Variant, checks: dict[str, bool]
+    ) -> str:
+        mine = {t.verb for t in self.taken if t.operation == operation}
+        checks |= {
             "its record was removed": operation in self.removed,
             "its payload was erased": operation in self.erased,
-            "it was ended": bool({t.verb for t in mine} & {"deny", "revoke"}),
+            "it was ended": bool(mine & {"deny", "revoke"}),
             "it was given up": self.given_up(operation),
             "people are asked": self.asking(operation, rows),
             "who asked": by == self.actor,
-            "again": any(t.by == by and t.verb == verb and t.seq > fresh_since(rows) for t in mine),
             "the policy refuses it": policy.refuses,
-            "one shot only": absolute and (left or verb == "release"),
-            "it had taken place": is_done(rows),
-            "nothing of it was attempted": verb == "override" and all(row.kind != "begun" for row in rows),
-            "it was sent": verb == "release" and left,
         }
         return "; ".join(reason for reason, fails in checks.items() if fails)
 
 
 SENDING = frozenset({"call", "work", "attempt", "override"})
 """What may send at all; a decision never does."""
+ENDS = frozenset({"deny", "revoke", "expire"})
+"""What ends a question, or the answer to it."""
 FINAL = frozenset({"", "not_sent", OVERRIDE})
 """On what a further attempt rests under a policy that knows one shot."""
 
@@ -314,6 +390,16 @@ def is_done(rows: list[Row]) -> bool:
     found = [row.record["finding"] for row in rows if is_certain(row)]
     waits = "accepted" in found and "rejected" not in found[found.index("accepted") :]
     return "succeeded" in found or waits
+
+
+def last_asked(rows: list[Row]) -> int:
+    """The last event by which people were asked; 0: nobody ever was."""
+    return max((row.seq for row in rows if row.kind == "proposed"), default=0)
+
+
+def has_left(rows: list[Row]) -> bool:
+    """Evidence said that it took place or will, also of what had seemed to stay."""
+    return any(row.record["finding"] in {"succeeded", "accepted"} for row in rows if is_certain(row))
 
 
 def is_certain(row: Row) -> bool:

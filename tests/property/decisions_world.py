@@ -54,8 +54,8 @@ SAID = {"answered": 201, "rejected": 422}
 """What a fate is answered with; every other is silence."""
 
 
-AMOUNTS = {"first": 10, "second": 10, "other": 7}
-"""What is paid under each key: the first two are one payment, as far as anybody can tell."""
+AMOUNTS = {"first": 10, "second": 10, "third": 10, "other": 7}
+"""What is paid under each key: the first three are one payment, as far as anybody can tell."""
 
 contract_of = functools.cache(contracts.load)
 
@@ -84,6 +84,13 @@ class Version(NamedTuple):
 
     code: str = "cd1:a"
     contract: str = ""
+
+
+def was_held(rows) -> bool:
+    """Another of its effect kept it back, or people let it go beside one, since it was last begun."""
+    begun = max((r.seq for r in rows if r.kind == "begun"), default=0)
+    later = [r for r in rows if r.seq > begun]
+    return any(r.kind == "held" or r.record.get("decision") == "release" for r in later)
 
 
 class World:
@@ -154,16 +161,16 @@ class World:
 
     def beside(self, operation: str, rows) -> str:
         """Why this must not go beside another of its effect; empty where nothing holds it."""
+        begun = self.standing.get(operation, ("", False))[1]
+        held = self.twins(operation) - self.model.released(operation, rows[:-1], self.policy.variant)
+        return "another of its effect is unresolved, and nobody released it" if held and not begun else ""
+
+    def twins(self, operation: str) -> frozenset[str]:
+        """The others of its effect that are unresolved now."""
         found = {o.id: o for o in self.operations()}
         amount = AMOUNTS[found[operation].key]
-        others = [o for o in found.values() if o.unresolved and o.id != operation and AMOUNTS[o.key] == amount]
-        if not others or self.standing.get(operation, ("", False))[1]:
-            return ""
-        begun = max((r.seq for r in rows[:-1] if r.kind == "begun"), default=0)
-        mine = [t for t in self.model.taken if t.operation == operation and t.verb == "release" and t.seq > begun]
-        if len({t.by for t in mine}) < (mine[-1].of if mine else 1):
-            return "another of its effect is unresolved, and nobody released it"
-        return ""
+        others = (o for o in found.values() if o.unresolved and o.id != operation)
+        return frozenset(o.id for o in others if AMOUNTS[o.key] == amount)
 
     def broken(self, operation: str) -> str:
         """Why nothing new may go; empty where too little is unknown for that, or it is begun already."""
@@ -196,10 +203,18 @@ class World:
 
     # -- acting --------------------------------------------------------------------------------------------------------
 
-    def act(self, doing: str, act, *, fate: str = "answered") -> str:
-        """Do one thing; why it was refused, or nothing."""
+    def act(self, doing: str, act, *, fate: str = "answered", asks: str = "") -> str:
+        """Do one thing; why it was refused, or nothing.
+
+        Args:
+            doing: its word.
+            act: does it.
+            fate: what becomes of each send.
+            asks: the key that a caller asks for.
+        """
         self.doing, self.fate = doing, fate
         self.standing = {o.id: (o.key, bool(o.unresolved)) for o in self.operations()}
+        self.notice_holds(doing, asks)
         try:
             act()
         except InvariantBroken:
@@ -210,15 +225,28 @@ class World:
             self.doing = ""
         return ""
 
+    def notice_holds(self, doing: str, asks: str) -> None:
+        """Whoever would send something now meets what holds it; a caller who asks is told of it, or judged anew."""
+        if doing != "work" and (not asks or self.policy.variant.refuses):
+            return
+        for name in [name for name, (key, _) in self.standing.items() if asks in ("", key)]:
+            if asks:
+                self.model.held.pop(name, None)
+            if self.twins(name):
+                self.model.notice_hold(name, rows_of(self.ledger.store, name))
+
     def decide(self, verb: str, operation: str, by: str, **said) -> str:
         """Take one decision, and tell the model where it went through."""
         taking, seq = getattr(self.ledger.decisions, verb), len(rows_of(self.ledger.store, operation))
+        twins = self.twins(operation)
         refused = self.act(verb, lambda: taking(operation, by=by, reason="as I see it", **said))
         rows = rows_of(self.ledger.store, operation)
         if not refused and len(rows) > seq:  # the same decision again is the one on record
-            last = rows[-1]
+            made = rows[seq]
             of = self.policy.variant.override_people
-            self.model.taken.append(Taken(verb, operation, by, last.seq, last.at, of))
+            self.model.taken.append(Taken(verb, operation, by, made.seq, made.at, of, twins))
+            if twins:
+                self.model.notice_hold(operation, rows)
         return refused
 
     def adopt(self, variant: Variant) -> None:
@@ -274,7 +302,8 @@ class World:
         lost = []
         for o, standing in self.allowed():
             stayed = o.dispatch.value == "not_started"
-            step = "dispatch" if stayed and standing.unused and not standing.given_up else "call"
+            workers = standing.unused and not standing.given_up and not was_held(rows_of(self.ledger.store, o.id))
+            step = "dispatch" if stayed and workers else "call"
             if (stayed or standing.unused) and waiting.get(o.id) != (step, standing.ends_at):
                 lost.append(f"{o.id} is allowed until {standing.ends_at}, and waits as {waiting.get(o.id)}")
         return lost
@@ -299,7 +328,8 @@ class World:
     def overdue(self) -> list[str]:
         """What waits although its time is over."""
         now = self.ledger.store.now()
-        return [f"{o.id} was due at {o.due_at}" for o in self.ledger.store.waiting() if now > o.due_at]
+        waiting = [o for o in self.ledger.store.waiting() if o.due_at]  # what is only held ends by itself never
+        return [f"{o.id} was due at {o.due_at}" for o in waiting if now > o.due_at]
 
     def operations(self) -> list:
         """Every operation there is, oldest first."""

@@ -9,6 +9,8 @@ from tests.property.decisions_world import ACTOR, AMOUNTS
 from tests.property.test_decisions_machine import CLASSES, FATES, LATE, NIGHTLY, PEOPLE, VERSIONS, WAYS, Decisions
 
 WALKS, STEPS = (2_000, 60) if NIGHTLY else (60, 45)
+HOLDS = 3_000 if NIGHTLY else 100
+"""Walks among holds only: a third as long."""
 CONTRACTS = ("lab.key", "lab.lookup", "lab.nothing")
 
 
@@ -37,6 +39,14 @@ class Chance(random.Random):
     def fate(self):
         """What becomes of a send: mostly nothing that is known."""
         return self.choice((*FATES, "reply_lost", "not_sent"))
+
+    def lenient(self):
+        """A policy under which what is held may go beside another."""
+        return self.variant()._replace(people=self.choice((0, 0, 1)), one_shot="no", refuses=False, breaker=False)
+
+    def try_once(self):
+        """Its caller, or the worker, or both."""
+        return [(way, self.fate()) for way in self.choice((["call"], ["work"], ["work", "call"], []))]
 
     def crowd(self):
         """Who decides; the requester, or the same person twice, now and then."""
@@ -76,6 +86,9 @@ STEPS_OF = {
         "passed": c.choice((0, 3, 10)), "back": c.choice((0, 20)), "version": c.choice(VERSIONS), "which": c.which(),
         "ways": c.ways(),
     },
+    "hold": lambda c: {
+        "twin": c.choice((*AMOUNTS,)), "which": c.which(), "who": c.crowd(), "late": c.random() < 0.5, "ways": c.ways()
+    },
     "keep": lambda c: {
         "what": c.choice(("erase", "retain")), "which": c.which(), "seconds": c.choice((0.0, 2_000.0)),
         "ways": c.ways(),
@@ -86,17 +99,35 @@ WEIGHTS = {"call": 3, "approve": 4, "expose": 5, "adopt": 2, "learn": 2, "clock"
 """How often each comes; the others once."""
 
 
-def walk(seed):
+AMONG_HOLDS = {
+    "hold": lambda c: {
+        "twin": c.choice(("first", "second", "third")), "which": c.which(), "who": c.crowd(), "late": c.random() < 0.5,
+        "ways": c.try_once(),
+    },
+    "expose": lambda c: {
+        "which": c.which(), "who": c.crowd()[:2], "behind": 0, "verb": "release", "ways": c.try_once()
+    },
+    "learn": lambda c: {
+        "which": 0, "how": "resolve", "fate": c.choice(("answered", "rejected")), "ways": c.try_once()
+    },
+    "adopt": STEPS_OF["adopt"],
+    "press": lambda c: {"which": c.which(), "ways": c.try_once()},
+}  # fmt: skip
+"""What makes a hold, lifts it and goes beside it, and what changes how many people that takes."""
+
+
+def walk(seed, steps_of=STEPS_OF, weights=WEIGHTS, steps=STEPS, policy=Chance.variant):
     """One life: what holds is asked after each step, and what was done is told with what broke."""
     chance, machine, done = Chance(seed), Decisions(), []
     try:
-        machine.begin(chance.choice(CONTRACTS), chance.variant(), chance.fate())
-        names = [name for name in STEPS_OF for _ in range(WEIGHTS.get(name, 1))]
-        for _ in range(STEPS):
+        machine.begin(chance.choice(CONTRACTS), policy(chance), chance.fate())
+        names = [name for name in steps_of for _ in range(weights.get(name, 1))]
+        for _ in range(steps):
             name = chance.choice(names)
-            said = STEPS_OF[name](chance)
+            said = steps_of[name](chance)
             if name == "adopt":
-                said["variant"] = chance.another(machine.world.policy.variant)
+                fresh = chance.another(machine.world.policy.variant)
+                said["variant"] = fresh if policy is Chance.variant else policy(chance)
             done.append((name, said))
             getattr(machine, name)(**said)
             machine.nothing_went_without_authority()
@@ -113,3 +144,9 @@ def test_nothing_goes_without_authority_by_chance():
     """Whatever is done in whatever order: no send without the word of whoever had to give it."""
     for seed in range(WALKS):
         walk(seed)
+
+
+def test_nothing_goes_beside_another_by_chance():
+    """Held, let go, settled and held by another: no send but its caller's, beside what enough people let it go."""
+    for seed in range(HOLDS):
+        walk(seed, AMONG_HOLDS, {"expose": 3, "hold": 2}, STEPS // 2, Chance.lenient)

@@ -69,6 +69,12 @@ class Governed:
             self.ids[key] = guarded(key).id
         return self
 
+    def twin(self, key: str, of: str, *, value: float, hours_ago: float = 0.0):
+        """Make one more call of the same effect, under a key of its own."""
+        with self.open(hours_ago=hours_ago) as ledger:
+            self.ids[key] = self._guard(ledger, "refund", value, key=key)(of).id
+        return self
+
     def decide(self, key: str, verb: str, *words: object, by: str = "dana", hours_ago: float = 0.0):
         """Let a person decide on what stands there."""
         with self.open(hours_ago=hours_ago) as ledger:
@@ -84,11 +90,11 @@ class Governed:
             Worker(ledger).sweep()
         return self
 
-    def _guard(self, ledger, name, value):
+    def _guard(self, ledger, name, value, key=None):
         self._value = value
         return ledger.action(
             self._send, name=name, effect=name, account="acct", owner="payments", authoriser="lead",
-            key=lambda order: order, value=lambda order: self._value, effect_by=("/order",),
+            key=lambda order: key or order, value=lambda order: self._value, effect_by=("/order",),
         )  # fmt: skip
 
     def _send(self, order: str) -> dict[str, str]:

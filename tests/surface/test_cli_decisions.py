@@ -355,6 +355,29 @@ def test_a_released_call_goes_when_its_caller_asks_again_and_never_by_itself(des
     assert desk.sent == ["lost1", "o2"]
 
 
+def test_what_is_approved_and_held_is_released_by_as_many_as_it_takes(desk):
+    """One of two: exit code 1 and held as before; both: 0. The worker sends it at no time, its caller does."""
+    source = SHOP.replace('"key": lambda order, **_: order}', '"key": lambda order, **_: order, "effect_by": ("/to",)}')
+    (desk.folder / "shop.py").write_text(source, "utf-8")
+    desk.adopt(POLICY + "override: {people: 2}\n")
+    holder, *_ = desk.refund("lost1", 5)
+    operation, *_ = desk.refund("o2", 50)
+    said = desk("approve", operation, "--json")
+    assert (said.code, said.json["next"], said.json["held_by"]) == (0, "call", holder)
+    desk.work()
+    release = ("release", operation, "--actions", "shop:ledger", "--json")
+    assert [desk(*release).code, desk(*release).code] == [1, 2]
+    assert desk.refund("o2", 50)[1:] == ["authorized", "unobserved"]
+    last = desk(*release, by="mara")
+    assert (last.code, last.json["held_by"], last.json["next"]) == (0, "", "call")
+    assert "nothing holds it" in desk(*release[:-1], by="jo").err
+    desk.work()
+    assert desk.sent == ["lost1"]
+    assert "only its caller sends it" in desk.commands("show", operation).out
+    assert desk.refund("o2", 50)[2] == "succeeded"
+    assert desk.sent == ["lost1", "o2"]
+
+
 def test_a_release_needs_no_actions_where_the_policy_speaks_of_no_amount(desk):
     """The receipts say the rest; where amounts matter, only the action says them."""
     source = SHOP.replace('"key": lambda order, **_: order}', '"key": lambda order, **_: order, "effect_by": ("/to",)}')

@@ -191,6 +191,70 @@ def test_what_keeps_an_approved_one_from_going_is_said(tmp_path, commands):
     told, _ = queued(commands)
     by_key = {entry["key"]: entry for entry in told["queue"]}
     assert by_key["twin"]["why"] == f"approved, not sent: {book.ids['lost'][:15]} of the same effect is unresolved"
-    assert by_key["twin"]["next"].startswith("settle what is unknown, or revoke, ends in ")
+    assert by_key["twin"]["next"].startswith("settle what holds it, release it, or revoke it, ends in ")
     assert (by_key["twin"]["held_by"], by_key["free"]["held_by"]) == ([book.ids["lost"]], [])
     assert by_key["free"]["why"] == "approved, not sent"
+
+
+@pytest.fixture
+def held(tmp_path):
+    """One that is unknown, and of the same effect one that nobody was asked about and one that people approved."""
+    book = Governed(tmp_path).write("o1", value=300.0, hours_ago=30, lost=True)
+    book.twin("again", "o1", value=40.0, hours_ago=20).twin("asked", "o1", value=5000.0, hours_ago=10)
+    return book.decide("asked", "approve", by="mara").decide("asked", "approve", by="dana")
+
+
+def test_what_is_held_stands_in_the_queue_and_is_not_exposed(commands, held):
+    """With its age, what holds it and what may be done; nothing of it is unknown, so no count of that has it."""
+    told, keys = queued(commands)
+    assert keys == ["o1", "again", "asked"]
+    first, again, asked = told["queue"]
+    holder = first["id"][:15]
+    assert (again["why"], asked["why"]) == (
+        f"held by {holder}",
+        f"approved, not sent: {holder} of the same effect is unresolved",
+    )
+    assert again["next"] == "settle what holds it, release it, or revoke it"
+    assert [entry["held_by"] for entry in (again, asked)] == [[first["id"]]] * 2
+    assert [(entry["step"], entry["unresolved"], entry["exposed_value"]) for entry in (again, asked)] == [
+        ("call", False, 0.0)
+    ] * 2
+    assert 20 * 3600 <= again["age_seconds"] < 21 * 3600
+    assert (told["exposed_value"], told["counts"]["waiting"]) == (300.0, 3)
+    assert told["breakers"][0]["exposure"] == 300.0
+    assert queued(commands, "--owner", "nobody")[0]["counts"]["of_other_owners"] == 3
+
+
+def test_what_was_held_waits_for_its_caller(commands, held):
+    """Its holder is settled and nobody has asked again: it stands there until somebody does, or takes it back."""
+    with held.open() as ledger:
+        held._guard(ledger, "refund", 0.0)
+        ledger.resolve(held.ids["o1"], "succeeded", evidence={"id": "re_1"}, by="mara", reason="seen")
+    told, keys = queued(commands)
+    assert keys == ["again", "asked"]
+    again, asked = told["queue"]
+    assert (again["why"], again["next"]) == (
+        "not sent, and nothing holds it any more",
+        "the same call sends it, or revoke",
+    )
+    assert (asked["why"], asked["next"].partition(", ends")[0]) == (
+        "approved, not sent",
+        "the same call sends it, or revoke",
+    )
+    for entry in (again, asked):
+        said = commands("revoke", entry["id"], "--as", "dana", "--reason", "ordered once")
+        assert said.code == 0
+    assert queued(commands)[1] == []
+    assert commands("verify").code == 0
+
+
+@pytest.mark.parametrize("width", [120, 80])
+def test_a_held_one_is_legible_at_every_width(commands, held, width):
+    """What holds it and what may be done stand on its card, or in its row, whole."""
+    code, shown = commands.in_terminal("queue", env={"COLUMNS": str(width), "NO_COLOR": "1"})
+    assert code == 0
+    assert all(len(line.rstrip()) <= width for line in shown.splitlines())
+    plain = " ".join(shown.split())
+    assert f"held by {held.ids['o1'][:15]}" in plain
+    if width == 80:  # in the table both sentences are folded within their column
+        assert "→ settle what holds it, release it, or revoke it" in plain

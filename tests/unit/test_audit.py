@@ -138,7 +138,7 @@ UNKNOWN = follow(CLAIMED, observe(SILENCE))
 HELD = chained(
     msgspec.structs.replace(
         OPERATION, dispatch=rules.Dispatch.NOT_STARTED, outcome=Outcome.UNOBSERVED, attempts=0, exposure=0,
-        unresolved=0, step="", due_at=0.0, worker="", deadline=0.0, held_by="op_other",
+        unresolved=0, step="call", due_at=0.0, worker="", deadline=0.0, held_by="op_other",
     ),
     [
         event(

@@ -210,7 +210,7 @@ def stayed():
     return observed(ruled(history, claim(history), NOON + 2), Finding.NOT_SENT, of=action(), at=NOON + 3)
 
 
-@pytest.mark.parametrize("history", [unknown(), claimed(), asked(), approved(), stayed()])
+@pytest.mark.parametrize("history", [unknown(), claimed(), asked(), approved(), stayed(), held()])
 def test_whatever_waits_for_somebody_can_be_passed_up(history):
     """When its time has come the house says so, whichever step it waits at."""
     assert waits(history.operation)
@@ -219,7 +219,7 @@ def test_whatever_waits_for_somebody_can_be_passed_up(history):
     )
 
 
-@pytest.mark.parametrize("history", [settled(), held(), ruled(asked(), deny(who(asked())))])
+@pytest.mark.parametrize("history", [settled(), ruled(asked(), deny(who(asked())))])
 def test_what_waits_for_nobody_is_not_passed_up(history):
-    """Settled, held, or refused: there is nothing for anybody to do."""
+    """Settled or refused: there is nothing for anybody to do."""
     assert declined(history, escalate(who(history), to="duty")) == ("nothing of it is unresolved",)

@@ -35,13 +35,13 @@ def passed_up(history, at):
         (asked(), True),
         (approved(), True),
         (settled(), False),
-        (held(), False),
+        (held(), True),
         (ruled(unknown(), abandon(who(unknown()))), False),
     ],
     ids=["unknown", "claimed", "asked", "approved", "settled", "held", "abandoned"],
 )
 def test_who_waits_for_somebody(history, expected):
-    """Unresolved, or asked for and not sent; what is done, held by another, or abandoned waits for nobody."""
+    """Unresolved, or asked for and not sent, held ones too; what is done or abandoned waits for nobody."""
     assert waits(history.operation) is expected
 
 

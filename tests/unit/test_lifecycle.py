@@ -105,16 +105,18 @@ def test_what_an_agent_may_do(columns, outcome, steps):
 
 
 @pytest.mark.parametrize(
-    ("step", "later", "reads"),
+    ("step", "due_at", "now", "reads"),
     [
-        ("approve", 0.0, Permission.PENDING),
-        ("approve", 0.1, Permission.EXPIRED),
-        ("dispatch", 0.1, Permission.EXPIRED),
-        ("call", 0.1, Permission.EXPIRED),
-        ("review", 0.1, Permission.PENDING),
+        ("approve", 100.0, 100.0, Permission.PENDING),
+        ("approve", 100.0, 100.1, Permission.EXPIRED),
+        ("dispatch", 100.0, 100.1, Permission.EXPIRED),
+        ("call", 100.0, 100.0, Permission.PENDING),
+        ("call", 100.0, 100.1, Permission.EXPIRED),
+        ("call", 0.0, 100.1, Permission.PENDING),
+        ("review", 100.0, 100.1, Permission.PENDING),
     ],
 )
-def test_a_permission_reads_as_expired_once_its_time_is_over(step, later, reads):
-    """Recorded or not: nobody is told that something may go which would not."""
-    waiting = operation(permission=Permission.PENDING, step=step, due_at=100.0, unresolved=0)
-    assert permission_now(waiting, 100.0 + later) is reads
+def test_a_permission_reads_as_expired_once_its_time_is_over(step, due_at, now, reads):
+    """Recorded or not: nobody is told that something may go which would not; where nobody was asked nothing ends."""
+    waiting = operation(permission=Permission.PENDING, step=step, due_at=due_at, unresolved=0)
+    assert permission_now(waiting, now) is reads

@@ -12,7 +12,7 @@ from counterfoil.domain.approval import binding, proposed_of
 from counterfoil.domain.audit import audit
 from counterfoil.domain.command import Amendment, NewEvent
 from counterfoil.domain.consent import deny, revoke
-from counterfoil.domain.event import Decided, EventKind, begun_of, encode
+from counterfoil.domain.event import Decided, EventKind, Noted, begun_of, encode
 from counterfoil.domain.override import abandon, override
 from counterfoil.domain.permission import Sought
 from counterfoil.domain.terms import Required, Terms
@@ -299,6 +299,71 @@ def test_a_release_by_both_lifts_it():
     rows = [f.problem for f in audit(whole(both)) if f.law is Law.PROJECTION]
     assert rows == ["held_by is 'op_9' and its events say ''"]
     assert [f for f in audit(whole(one)) if f.law is Law.PROJECTION] == []
+
+
+def release(history, by=MARA, at=NOON + 9, of=2, lifted=False):
+    """The history with a forged release."""
+    return decision(history, "release", at, by=by, facts={"of": of, "beside": ["op_9"], "lifted": lifted})
+
+
+def hold(history, holder="op_8", at=NOON + 9):
+    """The history with a forged record that somebody holds it back."""
+    return forged(history, Noted(note=f"held by {holder}"), EventKind.HELD, at)
+
+
+def rows(history):
+    """What the auditor says about the operation's own row."""
+    return [f.problem for f in audit(whole(history)) if f.law is Law.PROJECTION]
+
+
+def test_a_second_release_is_counted_anew():
+    """The first two are used up by the hold they lifted: the same people may decide the next, and one is not two."""
+    both = release(release(held()), NOOR, lifted=True)
+    assert said(release(release(both), NOOR, lifted=True)) == []
+    assert said(release(both, lifted=True)) == ["1 of 2 people lifted the hold"]
+    assert said(release(release(both))) == ["whoever asked, or had decided it, decided it again"]
+
+
+def test_who_holds_it_is_the_last_that_did():
+    """Each hold names its holder; a release that lifts one, a question, a no or an attempt ends it."""
+    assert rows(hold(held(holder="op_8"))) == []
+    assert rows(hold(held())) == ["held_by is 'op_9' and its events say 'op_8'"]
+    lifted = "held_by is 'op_9' and its events say ''"
+    assert rows(release(held(), of=1, lifted=True)) == [lifted]
+    after = hold(release(held(), of=1, lifted=True), "op_9")
+    assert rows(after) == []
+    assert rows(decision(after, "assign", facts={"to": "payments"})) == []
+    for ended in (question(held()), decision(held(), "revoke")):
+        assert lifted in rows(ended)
+
+
+WAITS = "it is resolved and still owes a step, or waits and owes none"
+
+
+def test_what_was_held_or_released_is_no_workers():
+    """Approved or not, before or after: from then on it is its caller's, until the next attempt."""
+    for history in (hold(approved()), release(approved())):
+        assert WAITS in rows(history)
+    assert rows(approved()) == []
+    asks = question(held())
+    yes = answered_yes(asks, asks=proposed_of(asks.events[-1]))
+    assert WAITS not in rows(yes)
+    forged_row = msgspec.structs.replace(yes.operation, step="dispatch")
+    assert WAITS in rows(msgspec.structs.replace(yes, operation=forged_row))
+
+
+@pytest.mark.parametrize(
+    ("history", "sentence"),
+    [
+        (hold(unknown()), "it was held back after it had been sent"),
+        (hold(settled()), "it was held back after it had been sent"),
+        (hold(asked()), "it was held back while permission was pending"),
+        (hold(REVOKED), "it was held back while permission was revoked"),
+    ],
+)
+def test_a_hold_that_could_not_be(history, sentence):
+    """Sent already, or not permitted to go anyway."""
+    assert said(history) == [sentence]
 
 
 # -- attempts --------------------------------------------------------------------------------------------------------

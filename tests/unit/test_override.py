@@ -9,13 +9,21 @@ from tests.crash.keeping import body_erased, removed, settled
 from tests.crash.stepping import NOON, action, claimed, declined, held, observed, order, ruled
 
 from counterfoil import contracts
-from counterfoil.domain import override as overriding
 from counterfoil.domain import rules
 from counterfoil.domain.care import assign, investigate, wait_until
 from counterfoil.domain.consent import deny, expire, revoke
 from counterfoil.domain.contract import Terminal
 from counterfoil.domain.event import Decided, attempts_of
-from counterfoil.domain.override import abandon, overridden_by, override, override_stands, release, released_beside
+from counterfoil.domain.override import (
+    abandon,
+    holding,
+    may_go_beside,
+    overridden_by,
+    override,
+    override_stands,
+    release,
+    released_beside,
+)
 from counterfoil.domain.permission import MORE_TOLD, NOT_DECIDED, Sought, ask
 from counterfoil.domain.retry import ABSOLUTE, CONTRADICTED, DONE, NO_ATTEMPT, ONE_SHOT
 from counterfoil.domain.terms import OneShot, Terms
@@ -250,7 +258,7 @@ def let(history, by=MARA, *, holders=("op_9",), under=FREE):
 def test_a_release_lifts_the_hold_and_sends_nothing():
     """It is still not started; its caller's next attempt may run beside those that were seen to hold it."""
     history = ruled(held(), let(held(), holders=("op_9", "op_8")))
-    assert (history.operation.held_by, history.operation.attempts, history.operation.step) == ("", 0, "")
+    assert (history.operation.held_by, history.operation.attempts, history.operation.step) == ("", 0, "call")
     assert last(history).facts == {"of": 1, "beside": ["op_9", "op_8"], "lifted": True}
     assert released_beside(history.events) == {"op_9", "op_8"}
     found = claim(history, order(), under=Sought())(history, NOON + 3)
@@ -276,7 +284,9 @@ def test_an_attempt_uses_a_release_up():
     sent = ruled(history, claim(history, order(), under=Sought()), NOON + 3)
     assert released_beside(sent.events) == frozenset()
     stayed = observed(sent, Finding.NOT_SENT, at=NOON + 4)
-    assert overriding._beside(stayed.events) == []
+    assert released_beside(stayed.events) == frozenset()
+    again = ruled(stayed, let(stayed, holders=("op_9", "op_8"), under=TWO), NOON + 5)
+    assert last(again).facts["beside"] == ["op_9", "op_8"]
 
 
 def test_another_decision_releases_nothing():
@@ -284,15 +294,18 @@ def test_another_decision_releases_nothing():
     history = ruled(held(), let(held()))
     kept = ruled(history, assigning(history))
     assert released_beside(kept.events) == {"op_9"}
-    assert released_beside(ruled(held(), assigning(held())).events) == frozenset()
-    assert overriding._beside(ruled(held(), assigning(held())).events) == []
+    other = ruled(held(), assigning(held()))
+    assert released_beside(other.events) == frozenset()
+    assert last(ruled(other, let(other))).facts["beside"] == ["op_9"]
 
 
 @pytest.mark.parametrize(
     ("history", "changes", "why"),
     [
         (held(), {"holders": ()}, "nothing holds it"),
-        (approved(), {}, "nothing holds it"),
+        (approved(), {"holders": ()}, "nothing holds it"),
+        (ruled(held(), let(held())), {"by": NOOR}, "nothing holds it"),
+        (asked(), {}, "permission is pending"),
         (held(), {"under": Terms(one_shot=OneShot.ABSOLUTE)}, ABSOLUTE),
         (held(), {"under": Terms(refused="no payments today")}, "no payments today"),
         (held(), {"under": Terms(override_by=(NOOR,))}, f"{MARA} is not one of {NOOR}"),
@@ -302,6 +315,89 @@ def test_another_decision_releases_nothing():
 def test_what_is_not_released(history, changes, why):
     """Nothing to lift, one shot whatever anybody decides, forbidden, not theirs to decide, or gone already."""
     assert why in declined(history, let(history, **changes))
+
+
+def test_what_is_approved_and_held_is_released():
+    """Whether or not a claim of it was refused yet: it is what holds it now that is released."""
+    history = ruled(approved(), let(approved()))
+    assert released_beside(history.events) == {"op_9"}
+    assert faults(history) == []
+    found = claim(history)(history, NOON + 3)
+    assert (found.claims, found.beside) == (True, {"op_9"})
+
+
+def both(history, *, holders=("op_9",), at=NOON + 1):
+    """The history after two people have released it beside these."""
+    one = ruled(history, let(history, under=TWO, holders=holders), at)
+    return ruled(one, let(one, NOOR, under=TWO, holders=holders), at)
+
+
+def test_a_hold_that_was_lifted_is_lifted_anew():
+    """Another holder came after it: as many people as the policy asks decide anew, the same ones too."""
+    lifted = both(held())
+    assert declined(lifted, let(lifted, LEA, under=TWO)) == ("nothing holds it",)
+    now = ("op_9", "op_7")
+    one = ruled(lifted, let(lifted, under=TWO, holders=now))
+    assert last(one).facts == {"of": 2, "beside": ["op_9", "op_7"], "lifted": False}
+    assert released_beside(one.events) == {"op_9"}
+    assert declined(one, let(one, under=TWO, holders=now)) == (f"{MARA} has decided it already",)
+    again = ruled(one, let(one, NOOR, under=TWO, holders=now))
+    assert (last(again).facts["lifted"], released_beside(again.events)) == (True, {"op_9", "op_7"})
+    assert faults(again) == []
+
+
+def test_a_release_of_nobody_in_common_is_decided_anew():
+    """Each saw another one hold it: nothing is released by that, and both may decide on what holds it now."""
+    one = ruled(held(), let(held(), under=TWO, holders=("op_9",)))
+    none = ruled(one, let(one, NOOR, under=TWO, holders=("op_7",)))
+    assert released_beside(none.events) == frozenset()
+    assert released_beside(both(none, holders=("op_7",)).events) == {"op_7"}
+    assert faults(both(none, holders=("op_7",))) == []
+
+
+def test_news_takes_an_unfinished_release_back():
+    """What the first of two had seen is not what the second sees."""
+    stayed = observed(claimed(), Finding.NOT_SENT)
+    one = ruled(stayed, let(stayed, under=TWO))
+    told = observed(one, Finding.NOT_SENT, at=NOON + 3, reason="reset")
+    assert not last(ruled(told, let(told, NOOR, under=TWO))).facts["lifted"]
+    assert faults(ruled(told, let(told, under=TWO))) == []
+
+
+@pytest.mark.parametrize(
+    ("under", "beside"),
+    [
+        (FREE, {"op_9"}),
+        (TWO, set()),
+        (msgspec.structs.replace(FREE, one_shot=OneShot.YES), {"op_9"}),
+        (msgspec.structs.replace(FREE, one_shot=OneShot.ABSOLUTE), set()),
+        (msgspec.structs.replace(FREE, override_by=(MARA,)), {"op_9"}),
+        (msgspec.structs.replace(FREE, override_by=(NOOR,)), set()),
+    ],
+    ids=["one", "two", "one shot", "absolute", "still named", "not named any more"],
+)
+def test_a_release_is_judged_again_by_the_policy_in_force(under, beside):
+    """Lifted by one person: where more people, others or nobody may decide it now, it goes beside nothing."""
+    history = ruled(held(), let(held(), f"{MARA} (uid 7)"))
+    assert may_go_beside(history.events, under) == beside
+    assert claim(history, order(), under=Sought(terms=under))(history, NOON + 3).beside == beside
+    assert holding(history, ("op_1", "op_9", "op_8"), under) == (("op_8",) if beside else ("op_9", "op_8"))
+
+
+def test_what_a_stricter_policy_holds_again_is_released_by_as_many_as_it_asks():
+    """One had lifted it: under a policy that asks for two, two decide anew."""
+    history = both(ruled(held(), let(held())))
+    assert may_go_beside(history.events, TWO) == {"op_9"}
+    assert faults(history) == []
+
+
+def test_an_override_counts_only_whom_the_policy_in_force_names():
+    """Decided by somebody who may not any more: the claim needs the word of one who may."""
+    history = overridden(unknown())
+    named = msgspec.structs.replace(FREE, override_by=(NOOR,))
+    assert declined(history, further(history, under=named)) == ("0 of 1 people have decided it",)
+    both = overridden(history, NOOR, under=named)
+    assert faults(ruled(both, further(both, under=named), NOON + 6)) == []
 
 
 # -- abandon ---------------------------------------------------------------------------------------------------------

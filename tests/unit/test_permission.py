@@ -26,7 +26,7 @@ from counterfoil.domain.command import Amendment, Declined
 from counterfoil.domain.consent import deny, expire, revoke
 from counterfoil.domain.decision import authority
 from counterfoil.domain.event import EventKind, History, attempts_of, begun_of
-from counterfoil.domain.permission import Permitted, Sought, is_final, needs_people, permit
+from counterfoil.domain.permission import NOT_FORMED, Permitted, Sought, is_final, needs_people, permit
 from counterfoil.domain.retry import NO_ATTEMPT, RetryDecision
 from counterfoil.domain.rules import CODE_CHANGED, CONTRACT_CHANGED
 from counterfoil.domain.terms import NO_POLICY, Required
@@ -68,6 +68,12 @@ def test_what_the_policy_allows_goes_without_an_approval():
     history = held()
     after = sent(history, made=order(), under=Sought())
     assert attempts_of(after.events)[0][0].approval == 0
+
+
+@pytest.mark.parametrize("under", [terms(), NO_POLICY], ids=["asks", "asks nobody any more"])
+def test_what_cannot_be_shown_to_people_does_not_go(under):
+    """Its payload was erased, so nothing can be formed that an approval could be compared with: nothing is claimed."""
+    assert declined(approved(), claim(approved(), under=Sought(terms=under))) == (NOT_FORMED,)
 
 
 def test_what_a_policy_forbids_does_not_go():

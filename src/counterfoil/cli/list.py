@@ -213,9 +213,10 @@ def why(operation: Operation, outcome: Outcome, permission: Permission | None = 
 def _not_sent(operation: Operation, permission: Permission) -> str:
     if permission is not Permission.AUTHORIZED:
         return _NOT_PERMITTED[permission]
-    if operation.step in (DISPATCH, CALL):
-        return "approved, not sent" if operation.step == DISPATCH else "approved; nothing left"
-    return "nothing left" if operation.attempts else "nothing was attempted"
+    if operation.step == CALL:
+        return "approved; nothing left" if operation.due_at else "nothing left; for its caller to send"
+    stayed = "nothing left" if operation.attempts else "nothing was attempted"
+    return "approved, not sent" if operation.step == DISPATCH else stayed
 
 
 def _stuck(operation: Operation, outcome: Outcome) -> str:
@@ -254,11 +255,11 @@ def _unsent_next(operation: Operation, now: float) -> str:
             return f"approve or deny it, {_within(operation.due_at, now)}"
         case Permission.AUTHORIZED if operation.step == DISPATCH:
             return f"the worker sends it once, {_within(operation.due_at, now)}"
-        case Permission.AUTHORIZED if operation.step == CALL:
+        case Permission.AUTHORIZED if operation.step == CALL and operation.due_at:
             who = "a further attempt may be made" if again else "its caller may send it again"
             return f"{who}, {_within(operation.due_at, now)}"
         case Permission.AUTHORIZED:
-            return "the same call may send it"
+            return "the same call sends it, and nobody else" if operation.step == CALL else "the same call may send it"
         case Permission.EXPIRED:
             return "a further attempt asks anew" if again else "the same call asks anew"
         case _:

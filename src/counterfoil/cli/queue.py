@@ -74,12 +74,25 @@ def why(entry: Waiting) -> str:
     if operation.step == APPROVE and asked is not None:
         said = f"{len(asked.approved_by)} of {asked.people} approvals, {figure(operation.value)} at risk"
         return said + (", and time is over" if _over(entry) else "")
-    left = operation.dispatch is not Dispatch.NOT_STARTED
-    stayed = "approved anew, not sent since" if left else "approved, proven not to have left"
-    said = stayed if operation.step == CALL else "approved, not sent"
+    if asked is None:
+        return _of_its_caller(entry)
+    if operation.dispatch is not Dispatch.NOT_STARTED:
+        said = "approved anew, not sent since"
+    else:
+        said = "approved, proven not to have left" if operation.attempts else "approved, not sent"
     if _over(entry):
         return f"{said}, and time is over"
     return f"{said}{_in_the_way(entry)}"
+
+
+def _of_its_caller(entry: Waiting) -> str:
+    """Why something waits that nobody was asked about: it is held, or was and is its caller's to send."""
+    from counterfoil.cli.named import SHORT_CHARS
+
+    if not entry.held_by:
+        return f"not sent, and nothing holds it any more{_in_the_way(entry)}"
+    first, *others = entry.held_by
+    return f"held by {first[:SHORT_CHARS]}{f' and {len(others)} more' if others else ''}"
 
 
 def next_step(entry: Waiting) -> str:
@@ -93,7 +106,9 @@ def next_step(entry: Waiting) -> str:
     if _over(entry):
         return f"{again} asks anew"
     who = "the worker sends it, or revoke"
-    if entry.held_by or entry.breaker:
+    if entry.held_by:
+        who = "settle what holds it, release it, or revoke it"
+    elif entry.breaker:
         who = "settle what is unknown, or revoke"
     elif operation.step == APPROVE:
         who = "approve or deny"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from counterfoil.cli.terminal import clipped, print_json, safe
 from counterfoil.domain.errors import CounterfoilError
-from counterfoil.domain.schedule import APPROVE, ASKED, CALL, DISPATCH, REST, REVIEW
+from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH, REST, REVIEW, WAITING
 from counterfoil.domain.words import Permission
 from counterfoil.runtime.receipt import Receipt
 
@@ -93,7 +93,7 @@ _NEXT = {
 
 def _next(receipt: Receipt) -> str:
     step = receipt.operation.step
-    over = step in ASKED and receipt.permission is Permission.EXPIRED
+    over = step in WAITING and receipt.permission is Permission.EXPIRED
     return "" if over else _NEXT.get(step, step)
 
 

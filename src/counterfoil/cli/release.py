@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from counterfoil.cli import deciding
+
+if TYPE_CHECKING:
+    from counterfoil.runtime.ledger import Ledger
+    from counterfoil.runtime.receipt import Receipt
 
 
 def add(verb: argparse.ArgumentParser) -> None:
@@ -19,5 +24,15 @@ def run(asked: argparse.Namespace) -> int:
         "let it go beside what holds it, which may be a second effect",
         lambda decisions, operation, who: decisions.release(operation, **who),
         knows=deciding.know_terms,
-        done=lambda _, receipt: not receipt.operation.held_by,
+        done=_lifted,
     )
+
+
+def _lifted(ledger: Ledger, receipt: Receipt) -> bool:
+    """Whether nothing holds it back any more: it may go beside every one that is unresolved now."""
+    from counterfoil.domain.override import holding
+
+    held = receipt.operation
+    terms = ledger.registered_for(held.id).terms(held.value)
+    holders = tuple(o.id for o in ledger.store.holders(held.effect))
+    return not holding(ledger.history(held.id), holders, terms)

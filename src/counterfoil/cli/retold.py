@@ -79,7 +79,7 @@ def _note(event: Event, noted: Noted) -> str:
     if event.kind is EventKind.LOOKING:
         return f"look {facts.get('used', '?')} of {facts.get('of', '?')} paid for"
     if event.kind is EventKind.HELD:
-        return f"asked, and {_cut(noted.note)}"
+        return f"asked, and {_cut(noted.note)}" if event.seq == 1 else _cut(noted.note)
     other = facts.get("operation") or facts.get("after")
     return f"{_cut(noted.note)}: {_cut(other)}" if other else _cut(noted.note)
 
@@ -108,8 +108,8 @@ def by(happened: Happened, operation: Operation) -> str:
         case Removed() as left:
             return _cut(left.by)
         case Noted() as noted:
-            held = happened.event.kind in (EventKind.HELD, EventKind.REPEATED)
-            return _cut(noted.facts.get("by") or (operation.actor if held else HOUSE))
+            theirs = happened.event.seq == 1 or happened.event.kind is EventKind.REPEATED
+            return _cut(noted.facts.get("by") or (operation.actor if theirs else HOUSE))
         case _ as never:
             assert_never(never)
 

@@ -54,9 +54,9 @@ _UNSENT = {
     Permission.DENIED: "Nothing was sent: it was denied.",
 }
 _ENDS = {APPROVE: "the question ends", DISPATCH: "the approval ends", CALL: "the approval ends"}
-_APPROVED = {
+_TO_SEND = {
     DISPATCH: "Approved, and not sent yet.",
-    CALL: "Approved, and nothing left: only its caller sends it again.",
+    CALL: "Nothing left: only its caller sends it.",
 }
 
 
@@ -152,7 +152,7 @@ class Sheet:
                 return "A worker has it in hand; nothing is observed yet."
             if operation.held_by:
                 return "Nothing was sent: it is held."
-            return _UNSENT.get(self._entry.permission, _APPROVED.get(operation.step, "Nothing left."))
+            return _UNSENT.get(self._entry.permission, _TO_SEND.get(operation.step, "Nothing left."))
         if outcome is Outcome.SUCCEEDED and operation.exposure:
             return f"{_SAID[outcome]} Another attempt may still land."
         return _SAID[outcome]

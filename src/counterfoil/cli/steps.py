@@ -29,7 +29,7 @@ from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import overridden_by, override_stands
 from counterfoil.domain.payload import gone_said
 from counterfoil.domain.retry import Situation, decide_retry
-from counterfoil.domain.schedule import ASKED
+from counterfoil.domain.schedule import WAITING
 from counterfoil.domain.words import Basis, Dispatch, Disposition, Outcome, Permission, Source
 from counterfoil.runtime.export import body_of
 
@@ -120,7 +120,7 @@ def steps(
         found.append(Step(name="resolve with evidence", allowed=True, because=said, command=command))
         if every:
             found += for_people(history, to)
-    elif operation.step in ASKED:
+    elif operation.step in WAITING:
         found += asked(history, to, now)
     if contract is None:
         said = "the contract the receipt pins is not at hand here; the command judges it"

@@ -36,7 +36,7 @@ def not_sent(history: History, to: Hints, now: float) -> Iterator[Step]:
 
 
 def asked(history: History, to: Hints, now: float) -> Iterator[Step]:
-    """Name what people may answer to a question that is open, or do about an answer that stands.
+    """Name what people may answer to a question that is open, or do about what may still be sent.
 
     Args:
         history: the operation with its events.
@@ -45,13 +45,13 @@ def asked(history: History, to: Hints, now: float) -> Iterator[Step]:
     """
     operation, standing = history.operation, authority(history)
     permission = permission_now(operation, now)
-    if standing.proposed is None or operation.disposition is Disposition.ABANDONED:
+    if operation.disposition is Disposition.ABANDONED:
         return
-    if permission is Permission.PENDING:
+    if permission is Permission.PENDING and standing.proposed is not None:
         said = f"{len(standing.approved_by)} of {standing.proposed.required.people} have approved it"
         yield Step(name="approve", allowed=True, because=said, command=to.read("approve", operation.id, WHO))
         yield Step(name="deny", allowed=True, because="for good", command=to.read("deny", operation.id, WHO))
-    elif permission is Permission.AUTHORIZED:
+    elif permission is Permission.AUTHORIZED and (standing.proposed or operation.step == CALL):
         said = "nothing is claimed after it, for good"
         yield Step(name="revoke", allowed=True, because=said, command=to.read("revoke", operation.id, WHO))
 
@@ -71,7 +71,10 @@ def _call_again(history: History, permission: Permission) -> Step:
         return Step(name="call again", allowed=False, because=f"{operation.held_by} of the same effect is unresolved")
     if permission is Permission.EXPIRED:
         return Step(name="call again", allowed=True, because="people are asked anew, and nothing is sent before")
-    said = {DISPATCH: "it is approved; the worker sends it too, and once", CALL: "it is approved, and nothing left"}
+    said = {
+        DISPATCH: "it is approved; the worker sends it too, and once",
+        CALL: "nothing left, and nobody else sends it",
+    }
     return Step(name="call again", allowed=True, because=said.get(operation.step, LATER))
 
 

@@ -121,9 +121,9 @@ def _covered_by_operation(attempts: tuple[Attempt, ...], evidence: Evidence) -> 
 
 
 def _known_then(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozenset[int]:
-    """The attempts that had begun when it was asked, of which `evidence.attempt` is the last.
+    """What says that nothing happened speaks of no attempt that began after it was asked.
 
-    What says that nothing happened speaks of no later one: it may be recorded long after it was seen.
+    It may be recorded long after it was seen; `evidence.attempt` is the last one that there was then.
     """
     return frozenset(a.number for a in attempts if a.number <= evidence.attempt)
 

@@ -13,7 +13,7 @@ from typing import assert_never
 import msgspec
 
 from counterfoil.domain.approval import Proposed
-from counterfoil.domain.attempt import Attempt, fold, settle
+from counterfoil.domain.attempt import Attempt, Fold, fold, settle
 from counterfoil.domain.event import (
     Begun,
     Decided,
@@ -36,11 +36,9 @@ from counterfoil.domain.operation import COLUMNS, Operation
 from counterfoil.domain.payload import salted_digest
 from counterfoil.domain.record import RECORDS, Record, digest_of
 from counterfoil.domain.retry import CLASS_OF
-from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH
+from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH, WAITING
 from counterfoil.domain.violation import Law, Violation
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Permission, Source
-
-_ASKED = (APPROVE, CALL, DISPATCH)
 
 
 def audit(history: History) -> tuple[Violation, ...]:
@@ -75,7 +73,6 @@ class _Walk:
         self.first: Begun | None = None
         self.provider_key = self.payload_digest = ""
         self.settled_by = ""
-        self.held_by = ""
         self.begun_seq = 0
         """Number of the event that began its last attempt."""
         self.looks = 0
@@ -106,8 +103,6 @@ class _Walk:
             last, previous = event.seq, event.hash
         if last != operation.seq or not history.events:
             self.fault(last + 1, Law.SEQUENCE, f"the operation names {operation.seq} events and the last is {last}")
-
-    # -- records and bodies --------------------------------------------------------------------------------------------
 
     def decode(self, events: tuple[Event, ...]) -> list[tuple[Event, Record]] | None:
         """Every event with its record; None where one cannot be read, because nothing after it can be judged."""
@@ -183,7 +178,7 @@ class _Walk:
         self.first = self.first or begun
         self.provider_key = self.provider_key or begun.provider_key
         self.attempts = (*self.attempts, msgspec.structs.replace(begun.attempt, started_at=event.at))
-        self.settled_by = self.held_by = ""
+        self.settled_by = ""
         self.begun_seq = event.seq
 
     def _based(self, event: Event, begun: Begun) -> None:
@@ -250,10 +245,13 @@ class _Walk:
             self.discrepancy = Discrepancy.SETTLED
         elif contradicts or evidence.contradicts:
             self.discrepancy = Discrepancy.OPEN
-        folded = fold(self.attempts, self.discrepancy, follows=self._follows())
+        folded = self._folded()
         certain = evidence.finding is not Finding.UNKNOWN
         self.mandate.news(certain=certain, back=folded.unresolved and (certain or self.discrepancy is not stood))
-        settled = not folded.unresolved and folded.dispatch is not Dispatch.NOT_STARTED
+        started = folded.dispatch is not Dispatch.NOT_STARTED
+        if started:
+            self.mandate.left()
+        settled = started and not folded.unresolved
         said = f"{evidence.finding.value}:{evidence.source.value}"
         self.settled_by = (self.settled_by or said) if settled else ""
 
@@ -287,12 +285,10 @@ class _Walk:
         return "" if self.looked_at > latest else "the look was made too early"
 
     def _decided(self, event: Event, decided: Decided) -> None:
-        folded = fold(self.attempts, self.discrepancy, follows=self._follows())
+        folded = self._folded()
         unresolved, started = folded.unresolved, folded.dispatch is not Dispatch.NOT_STARTED
         done = started and not unresolved and not self._waits_for()
         self._word(event, self.mandate.decided(event, decided, unresolved=unresolved, started=started, done=done))
-        if self.mandate.lifted:
-            self.held_by = ""
 
     def _proposed(self, event: Event, asked: Proposed) -> None:
         self._word(event, self.mandate.proposed(event, asked))
@@ -315,9 +311,10 @@ class _Walk:
             self.looks += 1
             self.looked_at = event.at
         elif event.kind is EventKind.HELD:
-            self.held_by = noted.note.removeprefix("held by ")
-            self.provider_key = str(noted.facts.get("provider_key", ""))
-            if not noted.facts.get("payload_digest"):
+            started = self._folded().dispatch is not Dispatch.NOT_STARTED
+            self._word(event, self.mandate.held(noted.note.removeprefix("held by "), started=started))
+            self.provider_key = self.provider_key or str(noted.facts.get("provider_key", ""))
+            if event.seq == 1 and not noted.facts.get("payload_digest"):
                 self.fault(event.seq, Law.BODY, "it names no payload digest, so nothing says what was asked")
 
     def _removed(self, event: Event, left: Removed) -> None:
@@ -330,10 +327,9 @@ class _Walk:
         self.settled_by, self.looks, self.looked_at = left.settled_by, left.looks, left.looked_at
         self.removed = left
 
-    def _follows(self) -> bool:
-        return self.first is not None and self.first.follows
-
-    # -- the columns ---------------------------------------------------------------------------------------------------
+    def _folded(self) -> Fold:
+        follows = self.first is not None and self.first.follows
+        return fold(self.attempts, self.discrepancy, follows=follows)
 
     def columns(self, history: History) -> None:
         """Compare the operation's row with what its events come to."""
@@ -342,7 +338,7 @@ class _Walk:
             found = bool(operation.unresolved) if name == "unresolved" else getattr(operation, name)
             if found != expected:
                 self.fault(0, Law.PROJECTION, f"{name} is {_said(found)} and its events say {_said(expected)}")
-        if operation.unresolved and operation.step in ("", *_ASKED):
+        if operation.unresolved and operation.step in ("", *WAITING):
             self.fault(0, Law.PROJECTION, "it is unresolved and owes no step")
         if not operation.unresolved and operation.step != self._waits_for():
             self.fault(0, Law.PROJECTION, "it is resolved and still owes a step, or waits and owes none")
@@ -354,15 +350,15 @@ class _Walk:
             return ""
         if mandate.permission is Permission.PENDING:
             return APPROVE
-        if mandate.permission is not Permission.AUTHORIZED or not mandate.approval:
-            return ""
         stayed = findings <= {Finding.NOT_SENT}
+        if mandate.permission is not Permission.AUTHORIZED or not (mandate.approval or (mandate.callers and stayed)):
+            return ""
         if mandate.approval < self.begun_seq:
             return CALL if stayed else ""
-        return DISPATCH if stayed and mandate.approval > mandate.given_up else CALL
+        return DISPATCH if stayed and not mandate.callers and mandate.approval > mandate.given_up else CALL
 
     def _expected(self, history: History) -> dict[str, object]:
-        folded = fold(self.attempts, self.discrepancy, follows=self._follows())
+        folded = self._folded()
         expected: dict[str, object] = {
             "owner": self.mandate.owner if self.assigned else self.operation.owner,
             "permission": self.mandate.permission,
@@ -374,7 +370,7 @@ class _Walk:
             "exposure": folded.exposure,
             "unresolved": folded.unresolved,
             "settled_by": self.settled_by,
-            "held_by": self.held_by,
+            "held_by": self.mandate.held_by,
             "looks": self.looks,
             "worker": self.attempts[-1].worker if self.attempts else "",
             "deadline": self.attempts[-1].deadline if self.attempts else 0.0,

@@ -12,7 +12,7 @@ from counterfoil.domain.contract import Contract
 from counterfoil.domain.decision import NOT_OPEN, Decider, Judged, Verb, decided
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import Event, EventKind, History
-from counterfoil.domain.schedule import ASKED, LOOK, RECOVER, REPLAY, REST, REVIEW
+from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REST, REVIEW, WAITING
 
 LOOKS_GRANTED_MAX = 20
 """Reads one `investigate` may add to a budget."""
@@ -99,7 +99,7 @@ def escalate(who: Decider, *, to: str) -> Rule:
     def judge(history: History, now: float) -> Judged | Declined:
         del now
         operation = history.operation
-        waits = operation.unresolved or operation.step in ASKED
+        waits = operation.unresolved or operation.step in WAITING
         return (operation, {"to": to}) if waits else Declined(because=(NOT_OPEN,))
 
     return decided(who, Verb.ESCALATE, judge, said={"to": to})

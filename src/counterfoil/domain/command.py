@@ -144,13 +144,13 @@ class Amendment(msgspec.Struct, frozen=True, kw_only=True):
     operation: Operation
     events: tuple[NewEvent, ...]
     claims: bool = False
-    """It starts an attempt: refused (not moved aside) where another operation holds the effect."""
+    """It starts an attempt: where another operation holds the effect, it is refused and goes back to its caller."""
     beside: frozenset[str] = frozenset()
     """Unresolved operations of the same effect that people let it run beside."""
 
 
 class Declined(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rule refused, from what history: nothing was written."""
+    """What was refused, as it stands: nothing was written, but for who holds a refused claim back."""
 
     because: tuple[str, ...]
     history: History | None = None

@@ -18,6 +18,7 @@ from counterfoil.domain.decision import (
     not_entitled,
 )
 from counterfoil.domain.event import Decided, History
+from counterfoil.domain.hold import is_callers
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import gone_said
 from counterfoil.domain.schedule import allowed_step
@@ -43,7 +44,8 @@ def approve(who: Decider, *, bound: str) -> Rule:
             return operation, facts
         after = msgspec.structs.replace(operation, permission=Permission.AUTHORIZED)
         if not operation.unresolved:
-            step = allowed_step(operation.dispatch, operation.outcome, unused=True)
+            callers = is_callers(history.events)
+            step = allowed_step(operation.dispatch, operation.outcome, unused=True, callers=callers)
             due_at = now + proposed.required.seconds if step else 0.0
             after = msgspec.structs.replace(after, step=step, due_at=due_at)
         return after, facts
@@ -107,7 +109,7 @@ def _ended(operation: Operation, permission: Permission) -> Operation:
     after = msgspec.structs.replace(operation, permission=permission)
     if operation.unresolved:
         return after
-    return msgspec.structs.replace(after, disposition=Disposition.CLOSED, step="", due_at=0.0)
+    return msgspec.structs.replace(after, disposition=Disposition.CLOSED, held_by="", step="", due_at=0.0)
 
 
 def expire() -> Rule:
@@ -129,6 +131,6 @@ def expiry(history: History, now: float) -> Amendment | None:
     why = UNANSWERED if operation.permission is Permission.PENDING else EXPIRED
     after = msgspec.structs.replace(operation, permission=Permission.EXPIRED)
     if not operation.unresolved:
-        after = msgspec.structs.replace(after, step="", due_at=0.0)
+        after = msgspec.structs.replace(after, held_by="", step="", due_at=0.0)
     said = Decided(decision=Verb.EXPIRE.value, by=HOUSE, reason=why, facts={"ended_at": standing.ends_at})
     return Amendment(operation=after, events=(event_of(said),))

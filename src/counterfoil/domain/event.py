@@ -32,7 +32,7 @@ class EventKind(StrEnum):
     PROPOSED = "proposed"
     """Asked for, and waiting for the people the policy names: nothing was claimed."""
     HELD = "held"
-    """Proposed while another operation of the same effect is unresolved."""
+    """Not sent, because another operation of the same effect is unresolved: from here on only its caller sends it."""
     OBSERVED = "observed"
     """One piece of evidence."""
     LOOKING = "looking"
@@ -342,8 +342,9 @@ def destination_of(events: tuple[Event, ...], otherwise: str) -> str:
             return begun_of(event).destination
         if event.kind is EventKind.PROPOSED:
             return str(msgspec.json.decode(event.record)["bound"]["destination"])
-        if event.kind is EventKind.HELD:
-            return str(msgspec.json.decode(event.record, type=Noted).facts.get("destination", otherwise))
+        facts = msgspec.json.decode(event.record, type=Noted).facts if event.kind is EventKind.HELD else {}
+        if "destination" in facts:  # the first record has it; a later one only says who held it then
+            return str(facts["destination"])
     return otherwise
 
 

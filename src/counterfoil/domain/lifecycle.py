@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import ASKED, REST, REVIEW
+from counterfoil.domain.schedule import REST, REVIEW, WAITING
 from counterfoil.domain.words import Dispatch, Disposition, Lifecycle, Outcome, Permission
 
 
@@ -48,7 +48,8 @@ def permission_now(operation: Operation, now: float) -> Permission:
         operation: the stored projection.
         now: seconds since the epoch, by the store's clock.
     """
-    return Permission.EXPIRED if operation.step in ASKED and now > operation.due_at else operation.permission
+    ends = operation.step in WAITING and operation.due_at > 0.0
+    return Permission.EXPIRED if ends and now > operation.due_at else operation.permission
 
 
 GET_OUTCOME, WAIT, ASK_OPERATOR = "get_outcome", "wait", "ask_operator"

@@ -37,8 +37,10 @@ class Mandate:
         self.approval = 0
         self.given_up = 0
         """Number of the event that abandoned it last."""
-        self.lifted = False
-        """People have lifted its hold."""
+        self.held_by = ""
+        """The last that held it back, until it is released, begun, asked about, or refused."""
+        self.callers = False
+        """It was held, or a hold of it decided on, since its last attempt: only its caller sends it."""
         self._yes: list[str] = []
         self._ends_at = 0.0
         self._further: dict[str, list[str]] = {"override": [], "release": []}
@@ -57,6 +59,7 @@ class Mandate:
             yield "it asks again what had been answered for good"
         self.asked, self.permission = asked, Permission.PENDING
         self._yes, self.approval, self._ends_at = [], 0, event.at + asked.required.seconds
+        self.held_by = ""
 
     def news(self, *, certain: bool, back: bool) -> None:
         """Something was observed.
@@ -69,6 +72,18 @@ class Mandate:
             self._further = {"override": [], "release": []}
         if back and self.disposition is Disposition.ABANDONED:
             self.disposition = Disposition.OPEN
+
+    def held(self, holder: str, *, started: bool) -> Iterator[str]:
+        """Another of its effect holds it back."""
+        if started:
+            yield "it was held back after it had been sent"
+        if self.permission is not Permission.AUTHORIZED:
+            yield f"it was held back while permission was {self.permission.value}"
+        self.held_by, self.callers = holder, True
+
+    def left(self) -> None:
+        """Something of it may have left after all: nothing holds it back any more."""
+        self.held_by = ""
 
     def decided(self, event: Event, said: Decided, *, unresolved: bool, started: bool, done: bool) -> Iterator[str]:
         """One decision, by the state it found: `done` is what was sent, settled, and waits for nobody."""
@@ -99,7 +114,7 @@ class Mandate:
         else:
             if self.asked is None or not over or self.permission not in (Permission.PENDING, Permission.AUTHORIZED):
                 yield "it had not come to its end"
-            self.permission = Permission.EXPIRED
+            self.permission, self.held_by = Permission.EXPIRED, ""
 
     def _by_whom(self, event: Event, said: Decided) -> Iterator[str]:
         house = said.by == "house"
@@ -144,12 +159,18 @@ class Mandate:
         so_far.append(who)
         self._of = max(int(said.facts.get("of", 1)), 1)
         if said.decision == "release":
-            self.lifted = bool(said.facts.get("lifted"))
-            if self.lifted and len(so_far) < self._of:
-                yield f"{len(so_far)} of {self._of} people lifted the hold"
+            self.callers = True
+            if said.facts.get("lifted"):
+                yield from self._lifted(so_far)
+
+    def _lifted(self, people: list[str]) -> Iterator[str]:
+        """With the last of them the hold is lifted; whoever lifts the next decides that anew."""
+        if len(people) < self._of:
+            yield f"{len(people)} of {self._of} people lifted the hold"
+        self.held_by, self._further["release"] = "", []
 
     def _end(self, permission: Permission, *, unresolved: bool) -> None:
-        self.permission = permission
+        self.permission, self.held_by = permission, ""
         if not unresolved:
             self.disposition = Disposition.CLOSED
 
@@ -175,7 +196,7 @@ class Mandate:
                 yield "an attempt names an approval, and nobody was asked"
         else:
             yield from self._under_approval(event, begun, self.asked, under)
-        self.lifted = False
+        self.held_by, self.callers = "", False
         self._further = {"override": [], "release": []}
 
     @property

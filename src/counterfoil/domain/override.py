@@ -8,10 +8,10 @@ from counterfoil.domain.approval import decided_of, named
 from counterfoil.domain.command import Declined, Rule
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.decision import GIVEN_UP, NOT_OPEN, Decider, Judged, Verb, decided, not_entitled
-from counterfoil.domain.event import Event, EventKind, History, attempts_of, evidence_of
+from counterfoil.domain.event import Decided, Event, EventKind, History, attempts_of, evidence_of
 from counterfoil.domain.payload import gone_said
 from counterfoil.domain.retry import ABSOLUTE, Situation, decide_retry
-from counterfoil.domain.schedule import REST
+from counterfoil.domain.schedule import CALL, REST
 from counterfoil.domain.terms import OneShot, Terms
 from counterfoil.domain.words import Basis, Dispatch, Disposition, Finding, Permission
 
@@ -56,7 +56,12 @@ def _against_further(history: History, who: Decider, terms: Terms) -> tuple[str,
 
 def overridden_by(events: tuple[Event, ...]) -> tuple[str, ...]:
     """Who has overridden what stands there now: a later attempt uses it up, later news takes it back."""
-    return _deciders(events, Verb.OVERRIDE)
+    return tuple(said.by for said in _deciders(events, Verb.OVERRIDE))
+
+
+def counted(people: tuple[str, ...], terms: Terms) -> tuple[str, ...]:
+    """Those of them whose word still counts: a policy that came into force since may name others."""
+    return tuple(by for by in people if not terms.override_by or named(by) in terms.override_by)
 
 
 def override_stands(events: tuple[Event, ...]) -> bool:
@@ -67,14 +72,16 @@ def override_stands(events: tuple[Event, ...]) -> bool:
     return bool(people) and len(people) >= asked[-1]
 
 
-def _deciders(events: tuple[Event, ...], verb: Verb) -> tuple[str, ...]:
-    people: tuple[str, ...] = ()
+def _deciders(events: tuple[Event, ...], verb: Verb) -> tuple[Decided, ...]:
+    """What people have decided so far; once a hold is lifted, the next is decided anew."""
+    said: tuple[Decided, ...] = ()
     for event in events:
         if event.kind is EventKind.BEGUN or _is_news(event):
-            people = ()
+            said = ()
         elif event.kind is EventKind.DECIDED and decided_of(event).decision == verb.value:
-            people = (*people, decided_of(event).by)
-    return people
+            last = decided_of(event)
+            said = () if last.facts.get("lifted") else (*said, last)
+    return said
 
 
 def _is_news(event: Event) -> bool:
@@ -94,47 +101,58 @@ def release(who: Decider, terms: Terms, holders: tuple[str, ...]) -> Rule:
         del now
         operation = history.operation
         failed = {
-            "nothing holds it": not operation.held_by or not holders,
+            "nothing holds it": not holding(history, holders, terms),
             ABSOLUTE: terms.one_shot is OneShot.ABSOLUTE,
             "it was sent already": operation.dispatch is not Dispatch.NOT_STARTED,
         }
         refused = tuple(reason for reason, fails in failed.items() if fails)
         refused += _against_further(history, who, terms)
         so_far = _deciders(history.events, Verb.RELEASE)
-        if named(who.by) in map(named, so_far):
+        if named(who.by) in (named(said.by) for said in so_far):
             refused += (f"{named(who.by)} has decided it already",)
         if refused:
             return Declined(because=refused)
         lifted = len(so_far) + 1 >= terms.override_people
-        after = msgspec.structs.replace(operation, held_by="") if lifted else operation
-        beside = [h for h in holders if all(h in seen for seen in _beside(history.events))]
+        # Whatever comes of it, a held operation is its caller's: no worker sends it.
+        step = CALL if operation.permission is Permission.AUTHORIZED else operation.step
+        after = msgspec.structs.replace(operation, step=step, held_by="" if lifted else operation.held_by)
+        # Each of them has on record what all before had seen too.
+        beside = [h for h in holders if not so_far or h in so_far[-1].facts["beside"]]
         return after, {"of": terms.override_people, "beside": beside, "lifted": lifted}
 
     return decided(who, Verb.RELEASE, judge)
 
 
-def _beside(events: tuple[Event, ...]) -> list[list[str]]:
-    """What each of those who decided the release so far had seen hold it."""
-    said: list[list[str]] = []
-    for event in events:
-        if event.kind is EventKind.BEGUN or _is_news(event):
-            said = []
-        elif event.kind is EventKind.DECIDED and decided_of(event).decision == Verb.RELEASE.value:
-            said.append(decided_of(event).facts["beside"])
-    return said
+def may_go_beside(events: tuple[Event, ...], terms: Terms) -> frozenset[str]:
+    """The operations it may run beside by the policy in force: as many people lifted its hold as that one asks for."""
+    people = counted(tuple(said.by for said in _lifting(events)), terms)
+    enough = len(people) >= terms.override_people and terms.one_shot is not OneShot.ABSOLUTE
+    return released_beside(events) if enough else frozenset()
+
+
+def holding(history: History, holders: tuple[str, ...], terms: Terms) -> tuple[str, ...]:
+    """Those of the unresolved operations of its effect that hold it back by the policy in force."""
+    beside = may_go_beside(history.events, terms)
+    return tuple(h for h in holders if h != history.operation.id and h not in beside)
 
 
 def released_beside(events: tuple[Event, ...]) -> frozenset[str]:
     """The operations that every one of the people who lifted the hold had seen hold it; empty while it stands."""
-    beside: frozenset[str] | None = None
-    for event in events:
+    lifting = _lifting(events)
+    return frozenset(lifting[-1].facts["beside"]) if lifting else frozenset()
+
+
+def _lifting(events: tuple[Event, ...]) -> tuple[Decided, ...]:
+    """The decisions that lifted its hold last; a later attempt uses them up."""
+    lifting: tuple[Decided, ...] = ()
+    for number, event in enumerate(events):
         if event.kind is EventKind.BEGUN:
-            beside = None
+            lifting = ()
         elif event.kind is EventKind.DECIDED:
             said = decided_of(event)
             if said.decision == Verb.RELEASE.value and said.facts["lifted"]:
-                beside = frozenset(said.facts["beside"])
-    return beside or frozenset()
+                lifting = (*_deciders(events[:number], Verb.RELEASE), said)
+    return lifting
 
 
 def abandon(who: Decider) -> Rule:

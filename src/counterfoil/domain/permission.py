@@ -9,14 +9,16 @@ from counterfoil.domain.command import Amendment, Declined, NewEvent
 from counterfoil.domain.consent import expiry
 from counterfoil.domain.decision import Verb, authority, is_decision
 from counterfoil.domain.event import EventKind, History, encode
+from counterfoil.domain.hold import is_callers
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.override import overridden_by, override_stands
+from counterfoil.domain.override import counted, overridden_by, override_stands
 from counterfoil.domain.retry import RetryDecision
-from counterfoil.domain.schedule import APPROVE, allowed_step
+from counterfoil.domain.schedule import APPROVE, CALL, allowed_step
 from counterfoil.domain.terms import NO_POLICY, Terms
-from counterfoil.domain.words import AttemptClass, Basis, Disposition, Outcome, Permission
+from counterfoil.domain.words import AttemptClass, Basis, Dispatch, Disposition, Outcome, Permission
 
 NOT_DECIDED = "no override is on record for what stands there now"
+NOT_FORMED = "it takes people, and what they would be asked cannot be formed: its payload is gone"
 MORE_TOLD = "the last who decided it was told that it takes more people"
 
 
@@ -80,7 +82,7 @@ def permit(history: History, sought: Sought, decision: RetryDecision, now: float
     if decision.basis is Basis.OPERATOR_OVERRIDE:
         return _overridden(history, sought.terms)
     if sought.proposed is None:
-        return Permitted()
+        return Declined(because=(NOT_FORMED,)) if needs_people(history, sought.terms) else Permitted()
     return _by_people(history, sought, sought.proposed, decision, now)
 
 
@@ -90,9 +92,10 @@ def _not(permission: Permission) -> Declined:
 
 def _overridden(history: History, terms: Terms) -> Permitted | Declined:
     """An override is its own permission: as many people decided it as were asked, then and by the policy in force."""
-    people = overridden_by(history.events)
-    if not people:
+    everybody = overridden_by(history.events)
+    if not everybody:
         return Declined(because=(NOT_DECIDED,))
+    people = counted(everybody, terms)
     if len(people) < terms.override_people:
         return Declined(because=(f"{len(people)} of {terms.override_people} people have decided it",))
     if not override_stands(history.events):
@@ -133,7 +136,7 @@ def _within(standing: Authority, attempt_class: AttemptClass) -> Permitted | Dec
 def ask(operation: Operation, proposed: Proposed, because: tuple[str, ...], now: float) -> Amendment:
     """Put the question to people, anew where it was put before; whatever they had answered is over."""
     asked = msgspec.structs.replace(proposed, because=because)
-    after = msgspec.structs.replace(operation, permission=Permission.PENDING)
+    after = msgspec.structs.replace(operation, permission=Permission.PENDING, held_by="")
     if not operation.unresolved:
         after = msgspec.structs.replace(after, step=APPROVE, due_at=now + proposed.required.seconds)
     return Amendment(operation=after, events=(NewEvent(kind=EventKind.PROPOSED, record=encode(asked)),))
@@ -163,6 +166,9 @@ def waits_for(history: History, operation: Operation) -> tuple[str, float]:
             operation.dispatch,
             operation.outcome,
             unused=all(event.kind is not EventKind.BEGUN for event in later),
+            callers=is_callers(history.events),
             worked_on=not any(is_decision(event, Verb.ABANDON) for event in later),
         )
+    elif operation.permission is Permission.AUTHORIZED and operation.dispatch is Dispatch.NOT_STARTED:
+        step = CALL if is_callers(history.events) else ""
     return (step, standing.ends_at) if step else ("", 0.0)

@@ -22,12 +22,11 @@ from counterfoil.domain.event import (
 )
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.override import released_beside
+from counterfoil.domain.override import may_go_beside
 from counterfoil.domain.payload import content, gone_said, is_intact, salted_digest
 from counterfoil.domain.permission import Permitted, Sought, is_final, permit, waits_for
 from counterfoil.domain.retry import NO_ATTEMPT, RetryDecision, Situation, decide_retry
 from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REST, REVIEW, Next, next_step
-from counterfoil.domain.terms import OneShot
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Source
 
 REPEATS_RECORDED_MAX = 16
@@ -105,6 +104,7 @@ def _project(operation: Operation, folded: Fold, discrepancy: Discrepancy, evide
         exposure=folded.exposure,
         unresolved=max(operation.unresolved, 1) if folded.unresolved else 0,
         settled_by=(operation.settled_by or said) if settled else "",
+        held_by=operation.held_by if folded.dispatch is Dispatch.NOT_STARTED else "",
         step=step.step,
     )
 
@@ -286,9 +286,7 @@ def claim_again(
             attempt=msgspec.structs.replace(begun.attempt, approval=permitted.approval),
         )
         started = _start(history, authorized, decision, contract, now)
-        if sought.terms.one_shot is OneShot.ABSOLUTE:  # nothing goes beside it, whoever lifted a hold before that
-            return msgspec.structs.replace(started, beside=frozenset())
-        return started
+        return msgspec.structs.replace(started, beside=may_go_beside(history.events, sought.terms))
 
     return rule
 
@@ -341,7 +339,7 @@ def _start(
         step=RECOVER, due_at=deadline, worker=attempt.worker, deadline=deadline,
     )  # fmt: skip
     event = NewEvent(kind=EventKind.BEGUN, record=encode(record))
-    return Amendment(operation=operation, events=(event,), claims=True, beside=released_beside(history.events))
+    return Amendment(operation=operation, events=(event,), claims=True)
 
 
 def repeated(body: bytes) -> Rule:

@@ -12,9 +12,10 @@ RECOVER, LOOK, REPLAY, REVIEW = "recover", "look", "replay", "review"
 APPROVE, DISPATCH = "approve", "dispatch"
 """Not sent yet: it waits for people, or for whoever sends it once."""
 CALL = "call"
-"""Approved, and not sent since: whoever asked for it asks again, and nobody else does."""
-ASKED = frozenset({APPROVE, DISPATCH, CALL})
-"""Nothing is unresolved, and it waits for the end of a question or of an answer: that is its due time."""
+"""Held, or approved and not sent since: whoever asked for it asks again, and nobody else sends it."""
+WAITING = frozenset({APPROVE, DISPATCH, CALL})
+"""Nothing is unresolved, and it waits for people or for whoever sends it. Its due time is when their question or their
+answer ends; 0: nobody was asked, and nothing ends."""
 REST = "rest"
 """Abandoned while unresolved: nothing is done about it until evidence comes by itself."""
 
@@ -69,19 +70,20 @@ def next_step(
     return Next(REVIEW)
 
 
-def allowed_step(dispatch: Dispatch, outcome: Outcome, *, unused: bool, worked_on: bool = True) -> str:
+def allowed_step(dispatch: Dispatch, outcome: Outcome, *, unused: bool, callers: bool, worked_on: bool = True) -> str:
     """Name the step that an approval leaves, where nothing is unresolved: it is in sight as long as it may be used.
 
     Args:
         dispatch: whether anything left.
         outcome: what came of it.
         unused: nothing was begun since the approval.
+        callers: it was held, and only its caller sends it.
         worked_on: nobody gave the operation up since.
     """
     if outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED):
         return ""
     if dispatch is Dispatch.NOT_STARTED:
-        return DISPATCH if unused and worked_on else CALL
+        return DISPATCH if unused and worked_on and not callers else CALL
     return CALL if unused else ""  # what was settled goes again only for whoever asks
 
 

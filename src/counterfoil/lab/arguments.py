@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from counterfoil.cli.parser import count
 from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.images.scripts import SCRIPTS
 from counterfoil.lab.kill_loop import CONTRACTS
 from counterfoil.lab.mutants.command import TIERS
 from counterfoil.lab.world.provider import KINDS
@@ -16,6 +17,7 @@ from counterfoil.lab.world.provider import KINDS
 OPERATIONS, OPERATIONS_MAX = 200, 10_000
 KILLS, KILLS_MAX = 30, 1_000
 ROUNDS, ROUNDS_MAX = 60, 1_000
+IMAGES, IMAGES_MAX = 21_000, 1_000_000
 SEED_MAX = 1_000_000_000
 SIMULATED, SIMULATED_MAX = 20_000, 10_000_000
 FAULTS, FAULTS_MAX = 1, 3
@@ -51,6 +53,7 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
         ("demo", "one agent, three accidents, with receipts and without", ()),
         ("kill-loop", "`counterfoil run`, killed and started again until done", _KILL_LOOP),
         ("approvals", "nothing goes without its authority: changed, expired, revoked, used up", ()),
+        ("images", "the power goes at every boundary, and everything fails once", _IMAGES),
         ("simulate", "thousands of operations in virtual worlds, each with troubles of its own", _SIMULATE),
         ("exhaust", "one operation, and everything that can go wrong at any place", _EXHAUST),
         ("mutants", "each safety rule turned off once, and what notices", _MUTANTS),
@@ -107,6 +110,17 @@ def _seed(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _images(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--images", metavar="N", type=count(1, IMAGES_MAX), default=IMAGES,
+        help=f"crash images at least (default {IMAGES})",
+    )  # fmt: skip
+
+
+def _script(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--script", choices=(*SCRIPTS, "all"), default="all", help="one script, or each (default all)")
+
+
 def _store(command: argparse.ArgumentParser) -> None:
     command.add_argument("--store", choices=("sqlite",), default="sqlite", help="which store (default sqlite)")
 
@@ -145,6 +159,7 @@ def _mutants(command: argparse.ArgumentParser) -> None:
 
 
 _KILL_LOOP = (_operations, _kills, _contract, _seed)
+_IMAGES = (_images, _script, _seed)
 _BENCH = (_store, _rounds)
 _SIMULATE = (_simulated, _seed)
 _EXHAUST = (_exhausted,)

@@ -221,6 +221,25 @@ def _mutants(asked: argparse.Namespace) -> int:
     return _ended(result, as_json=asked.json)
 
 
+def _images(asked: argparse.Namespace) -> int:
+    from counterfoil.lab.images import command
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_result
+
+    plan = command.Plan(asked.images, asked.script, asked.seed, asked.sabotage)
+    with run_folder(asked.keep) as top:
+        with progress(plan.tasks()) as step:
+            result = command.run(top, plan, step)
+        if asked.keep:
+            write_result(top, result)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+        from counterfoil.lab.images.page import show
+
+        show(result, console())
+    return _ended(result, as_json=asked.json)
+
+
 def _ended(result: Mapping[str, Any], *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(result), flush=True)
@@ -234,6 +253,7 @@ _RUNS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "simulate": _simulate,
     "exhaust": _exhaust,
     "mutants": _mutants,
+    "images": _images,
     "bench": _bench,
 }
 """What carries each command out."""

@@ -30,6 +30,8 @@ ASKED = EVERYWHERE | frozenset({
     "abandon_does_not_block", "override_reusable",
 })  # fmt: skip
 """What the cases of `approvals` are about."""
+UNSYNCED = frozenset({"synchronous_normal"})
+"""What only a power cut shows: a killed process leaves the system's cache as it was."""
 IN_WORLDS = frozenset(m.slug for m in CATALOGUE if m.subject == WORLDS and m.off is not None)
 """What virtual worlds are about."""
 WIRE = frozenset({"retry_on_timeout", "transport_retries", "secret_in_error"})
@@ -40,6 +42,7 @@ NOTICED: Mapping[str, tuple[frozenset[str], str]] = {
     "kill-loop": (KILLED, "nobody approves anything in the kill loop, and its provider lies little"),
     "bench": (frozenset(), "a benchmark meets no silence and judges nothing"),
     "approvals": (ASKED, "nothing but approvals is put to the test there"),
+    "images": (EVERYWHERE | UNSYNCED, "nothing is done to an approval"),
     "simulate": (IN_WORLDS, "no virtual world has a wire, a disk or a terminal"),
     "exhaust": (IN_WORLDS, "one operation meets nothing of it"),
     "mutants": (frozenset(), "it turns every rule off itself"),

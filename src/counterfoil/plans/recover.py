@@ -93,7 +93,7 @@ def _sent_or_ended(history: History, order: Order, draw: Draw) -> Plan[Ended]:
 
 
 def _ended(history: History) -> Plan[Ended]:
-    """Nobody answered in time, or nobody sent it: that is on record as itself."""
+    """Nobody answered in time, or whoever asked did not come again: that is on record as itself."""
     reply = yield Amend(operation=history.operation.id, rule=expire())
     assert isinstance(reply, Amended | Declined)  # noqa: S101 - an Amend without a claim has no third answer
     return stands(reply.history or history)

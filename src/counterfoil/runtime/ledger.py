@@ -15,7 +15,7 @@ from counterfoil.domain.action import Draw, Order
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import History, attempts_of
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import ASKED
+from counterfoil.domain.schedule import WAITING
 from counterfoil.domain.words import Dispatch, Standing
 from counterfoil.plans import dispatch as dispatching
 from counterfoil.plans.effects import Ended, Plan
@@ -210,7 +210,7 @@ class Ledger(Settling):
     def _receipt(self, ended: Ended) -> Receipt:
         operation = ended.operation
         if operation.dispatch is not Dispatch.STARTED:
-            now = self.store.now() if operation.step in ASKED else operation.updated_at
+            now = self.store.now() if operation.step in WAITING else operation.updated_at
             return Receipt(ended, self, now=now, alive=False, error=ended.error)
         # First the hand, then the record: whoever has let go had recorded before, and that is not unknown.
         alive = self._alive(operation)

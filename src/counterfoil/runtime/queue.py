@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from counterfoil.domain.action import Consequence
 from counterfoil.domain.approval import named
 from counterfoil.domain.decision import authority
 from counterfoil.domain.errors import InvariantBroken
@@ -17,9 +18,10 @@ from counterfoil.domain.escalation import due, waits
 from counterfoil.domain.event import History
 from counterfoil.domain.lifecycle import outcome_now
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.override import released_beside
-from counterfoil.domain.policy import Escalation, Policy, breaker_of, escalation_of
+from counterfoil.domain.override import holding
+from counterfoil.domain.policy import Escalation, Policy, breaker_of, escalation_of, terms_of
 from counterfoil.domain.schedule import CALL, DISPATCH, REST
+from counterfoil.domain.terms import NO_POLICY, Terms
 from counterfoil.domain.words import Dispatch, Outcome
 from counterfoil.runtime.escalating import NOBODY
 from counterfoil.runtime.policies import in_force
@@ -54,7 +56,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """How often it was passed up before."""
     business_owner: str = ""
     held_by: tuple[str, ...] = ()
-    """Of what was approved and not sent: the unresolved operations of its effect that nobody released it beside."""
+    """Of what waits to be sent: the unresolved operations of its effect that hold it back now."""
     breaker: str = ""
     """Of the same: the open breaker that lets nothing new go."""
     unreadable: str = ""
@@ -180,7 +182,7 @@ def read(ledger: Ledger) -> tuple[list[Waiting], list[Fill]]:
         InvariantBroken: a row or the policy holds a word that is none of the house's.
     """
     store = ledger.store
-    _, policy = in_force(store)
+    number, policy = in_force(store)
     try:
         found = store.pending()
     except ValueError as error:
@@ -189,15 +191,15 @@ def read(ledger: Ledger) -> tuple[list[Waiting], list[Fill]]:
     for breaker in policy.breakers if policy else ():
         exposure = float(str(store.query(*counted(breaker, store.now()))[0][0]))
         fills.append(Fill(breaker=breaker.name, exposure=exposure, limit=breaker.unknown_exposure_max))
-    reader = _Reader(ledger, policy, frozenset(fill.breaker for fill in fills if fill.open))
+    reader = _Reader(ledger, number, policy, frozenset(fill.breaker for fill in fills if fill.open))
     return [entry for operation in found if (entry := reader.one(operation)) is not None], fills
 
 
 class _Reader:
     """Reads one waiting operation after another, under the policy in force and the breakers that are open."""
 
-    def __init__(self, ledger: Ledger, policy: Policy | None, tripped: frozenset[str]) -> None:
-        self._ledger, self._policy, self._tripped = ledger, policy, tripped
+    def __init__(self, ledger: Ledger, number: int, policy: Policy | None, tripped: frozenset[str]) -> None:
+        self._ledger, self._number, self._policy, self._tripped = ledger, number, policy, tripped
 
     def one(self, operation: Operation) -> Waiting | None:
         """One operation with what its events say of it; None where it was settled since it was listed."""
@@ -223,19 +225,27 @@ class _Reader:
         return self._ledger.get(operation.id).outcome is Outcome.UNOBSERVED
 
     def _in_the_way(self, entry: Waiting, history: History) -> Waiting:
-        """What keeps an approved operation from going, as its claim would find it."""
+        """What keeps an operation from being sent, as its claim would find it."""
         operation = entry.operation
         if operation.unresolved or operation.step not in (DISPATCH, CALL):
             return entry
-        holders = [o.id for o in self._ledger.store.holders(operation.effect)]
-        beside = released_beside(history.events)
+        holders = tuple(o.id for o in self._ledger.store.holders(operation.effect))
         breaker = breaker_of(self._policy, operation.action, operation.account) if self._policy else None
         stops = breaker is not None and breaker.name in self._tripped and not operation.attempts
         return msgspec.structs.replace(
             entry,
-            held_by=() if beside.issuperset(holders) else tuple(holders),
+            held_by=holding(history, holders, self._terms(operation)) if holders else (),
             breaker=breaker.name if breaker is not None and stops else "",
         )
+
+    def _terms(self, operation: Operation) -> Terms:
+        """What the policy in force says of it, as far as the receipt alone knows what is at risk."""
+        if self._policy is None:
+            return NO_POLICY
+        return terms_of(
+            self._policy, self._number, tenant=operation.tenant, action=operation.action, account=operation.account,
+            value=operation.value, value_declared=True, consequence=Consequence.SOME,
+        )  # fmt: skip
 
 
 def waiting_of(history: History, escalation: Escalation, *, now: float, alive: bool = False) -> Waiting | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from counterfoil.domain import hold
+from counterfoil.domain.command import Amend, Amended
 from counterfoil.domain.errors import CounterfoilError, InvariantBroken
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import DISPATCH, RECOVER, REST, REVIEW
+from counterfoil.domain.schedule import CALL, DISPATCH, RECOVER, REST, REVIEW
 from counterfoil.runtime.escalating import Escalating
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.receipt import Receipt
@@ -21,8 +23,8 @@ PUT_OFF_SECONDS = 15.0
 KEPT_SECONDS = 60.0
 """While something waits or is unresolved, and nobody writes: how far the time kept in the file may be behind."""
 
-_PEOPLE = frozenset({REVIEW, REST})
-"""Steps no worker takes."""
+_PEOPLE = frozenset({REVIEW, CALL, REST})
+"""Steps no worker takes; of `call` it only records that its approval has ended."""
 
 
 class Worker:
@@ -42,18 +44,38 @@ class Worker:
 
     def sweep(self) -> int:
         """Take every step that is due now; return how many were taken."""
-        steps = self._drain()
         store = self._ledger.store
         self._ledger.governance.refresh()  # nothing else would notice, where nothing is claimed
-        now, waiting = store.now(), store.waiting()
+        waiting = store.waiting()
+        # Before anything is learnt that could end a hold: what is held now is its caller's, whatever comes of its twin.
+        steps = sum(map(self._hand_back, waiting)) + self._drain()
+        waiting = store.waiting() if steps else waiting
+        now = store.now()
         self._put_off = {o.id: self._put_off[o.id] for o in waiting if o.id in self._put_off}
         pending = (*store.unresolved(), *waiting)
-        if pending:
-            store.keep_time(within=KEPT_SECONDS)
         for operation in pending:
             if self._due(operation, now):
                 steps += self._step(operation)
-        return steps + self._escalate(now)
+        steps += self._escalate(now)
+        if pending:
+            self._keep_time()
+        return steps
+
+    def _hand_back(self, operation: Operation) -> int:
+        """Give back to its caller what would be sent and is held, whatever else keeps it from going."""
+        store = self._ledger.store
+        holders = store.holders(operation.effect) if operation.step == DISPATCH else []
+        if not holders:
+            return 0
+        try:
+            reply = store.write(Amend(operation=operation.id, rule=hold.notice(holders[0].id)))
+        except InvariantBroken:
+            raise
+        except CounterfoilError as error:
+            self._report(operation.id, error)
+            return 0
+        self._report(operation.id, self._ledger.get(operation.id))
+        return int(isinstance(reply, Amended))
 
     def _drain(self) -> int:
         try:
@@ -64,9 +86,17 @@ class Worker:
             self._report("", error)
             return 0
 
+    def _keep_time(self) -> None:
+        try:
+            self._ledger.store.keep_time(within=KEPT_SECONDS)
+        except CounterfoilError as error:  # a busy or full store ends no sweep
+            self._report("", error)
+
     def _due(self, operation: Operation, now: float) -> bool:
-        if operation.step in _PEOPLE or operation.action not in self._ledger.registry:
+        if operation.action not in self._ledger.registry:
             return False
+        if operation.step in _PEOPLE:
+            return operation.step == CALL and 0.0 < operation.due_at < now
         # An attempt left behind is taken up at once where its worker is proven dead, not at its deadline; and what was
         # approved is sent at once, its due time being when the approval ends.
         if operation.step == DISPATCH:
@@ -74,7 +104,7 @@ class Worker:
         return operation.step == RECOVER or operation.due_at <= now
 
     def _step(self, operation: Operation) -> int:
-        if operation.step == DISPATCH:  # held, refused by its check or behind a breaker: not with every sweep
+        if operation.step == DISPATCH:  # refused by its check or behind a breaker: not with every sweep
             self._put_off[operation.id] = self._ledger.store.now() + PUT_OFF_SECONDS
         try:
             receipt = self._ledger.work(operation.id)

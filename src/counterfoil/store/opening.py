@@ -242,7 +242,8 @@ def _one(db: sqlite3.Connection, statement: str) -> int:
     return int(row[0]) if row else 0
 
 
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+# SQLITE_PROTOCOL: the locks of the log could not be had, however often it was tried; the file itself is sound.
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
 
 

@@ -101,7 +101,7 @@ class Reader:
             return rows.select(db, "WHERE effect = ? AND unresolved > 0 ORDER BY unresolved", (effect,))
 
     def waiting(self) -> list[Operation]:
-        """Read what waits for people, or was approved and not sent; none is paged or filtered away."""
+        """Read what waits for people or its caller, or was approved and not sent; none is paged or filtered away."""
         with self._read() as db:
             return rows.select(db, "WHERE unresolved = 0 AND step <> '' ORDER BY n")
 

@@ -85,11 +85,14 @@ def _overwritten(db: rows.Runs) -> Iterator[None]:
 
 
 def settle_down(db: rows.Runs) -> None:
-    """Write the log into the file and empty it, where nobody reads in it: what was erased stands there too."""
+    """Write the log into the file and empty it for good, where nobody reads in it: what was erased stands there too."""
     with contextlib.suppress(sqlite3.Error):  # the next checkpoint does it
         db.execute(f"PRAGMA busy_timeout = {SETTLE_DOWN_MS}")
         try:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            # SQLite cuts the log and does not sync that: after a power cut the old one could stand there again. A
+            # commit, if only of what stands there already, begins it anew and syncs it.
+            db.execute(f"PRAGMA application_id = {opening.APPLICATION_ID}")
         finally:
             db.execute(f"PRAGMA busy_timeout = {int(opening.BUSY_TIMEOUT_SECONDS * 1000)}")
 

@@ -31,6 +31,7 @@ from counterfoil.domain.errors import InvariantBroken, NoSuchOperation
 from counterfoil.domain.event import SEQ_MAX, EventKind, History, Noted, chain, encode, removed_before
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.schedule import DISPATCH
 from counterfoil.store import breakers, rows
 
 HOLD_SLOTS_MAX = 64
@@ -178,13 +179,37 @@ def amend(db: rows.Runs, a: Amend, now: float) -> Amended | Declined | PolicyMov
     decided = a.rule(history, now)
     if isinstance(decided, Declined):
         return msgspec.structs.replace(decided, history=history)
+    holder = _in_the_way(db, found, decided)
+    if holder and decided.claims:
+        return _held(db, history, holder, now)
     if a.breaker is not None and decided.claims and not found.attempts:  # what is begun already is nothing new
         tripped = breakers.tripped(db, a.breaker, now)
         if tripped is not None:
             return tripped
-    if not _update(db, history, decided, now):
-        holder = _holder(db, found.effect) or ""
-        return Declined(because=(f"{holder} of the same effect is unresolved",), history=history)
+    return Amended(history=_write(db, history, hold.hand_back(decided, holder) if holder else decided, now))
+
+
+def _in_the_way(db: rows.Runs, found: Operation, decided: Amendment) -> str:
+    """What holds back an attempt that would start, or what would be a worker's to send; empty where nothing does."""
+    starts = decided.claims and not found.unresolved  # else it holds its effect itself
+    if not starts and decided.operation.step != DISPATCH:
+        return ""
+    holders = rows.select(db, "WHERE effect = ? AND unresolved > 0 ORDER BY unresolved", (found.effect,))
+    return next((h.id for h in holders if h.n != found.n and h.id not in decided.beside), "")
+
+
+def _held(db: rows.Runs, history: History, holder: str, now: float) -> Declined:
+    """Refuse a claim that is held back; what waits to be sent goes back to its caller, on record."""
+    if hold.goes_back(history.operation, holder):
+        handed = hold.hand_back(Amendment(operation=history.operation, events=()), holder)
+        history = _write(db, history, handed, now)
+    return Declined(because=(f"{holder} of the same effect is unresolved",), history=history)
+
+
+def _write(db: rows.Runs, history: History, decided: Amendment, now: float) -> History:
+    """Write what a rule decided; the operation as it stands then."""
+    found = history.operation
+    _update(db, history, decided, now)
     seq, head = found.seq, history.head
     for event in decided.events:
         seq += 1
@@ -192,7 +217,7 @@ def amend(db: rows.Runs, a: Amend, now: float) -> Amended | Declined | PolicyMov
     after = rows.by_number(db, found.n)
     if after is None:
         raise InvariantBroken(f"{found.id} vanished inside a transaction")
-    return Amended(history=rows.history(db, after))
+    return rows.history(db, after)
 
 
 def standing(db: rows.Runs, operation: str) -> History:
@@ -214,8 +239,8 @@ def not_before(history: History, now: float) -> float:
     return max(now, history.operation.updated_at, *(event.at for event in history.events[-1:]))
 
 
-def _update(db: rows.Runs, history: History, decided: Amendment, now: float) -> bool:
-    """Write the projection; evidence that reopens an operation whose effect is held takes a further slot."""
+def _update(db: rows.Runs, history: History, decided: Amendment, now: float) -> None:
+    """Write the projection; what becomes unresolved although its effect is held takes a further slot."""
     before = history.operation
     seq = before.seq + len(decided.events)
     if seq > SEQ_MAX:
@@ -227,8 +252,6 @@ def _update(db: rows.Runs, history: History, decided: Amendment, now: float) -> 
         try:
             changed = db.execute(rows.UPDATE, (*values[1:], before.n, before.seq)).rowcount
         except sqlite3.IntegrityError:
-            if decided.claims and not _all_released(db, before, decided.beside):
-                return False
             continue
         if changed != 1:
             raise InvariantBroken(f"{before.id} changed while the write lock was held")
@@ -236,16 +259,8 @@ def _update(db: rows.Runs, history: History, decided: Amendment, now: float) -> 
             _notify_holder(db, before, now)
         elif before.unresolved == 1 and not after.unresolved:
             _hand_on(db, before, now)
-        return True
+        return
     raise InvariantBroken(f"more than {HOLD_SLOTS_MAX} operations of effect {before.effect} are reopened")
-
-
-def _all_released(db: rows.Runs, held: Operation, beside: frozenset[str]) -> bool:
-    """Whether people let an operation run beside every one that holds its effect now."""
-    if not beside:
-        return False
-    holders = rows.select(db, "WHERE effect = ? AND unresolved > 0", (held.effect,))
-    return all(holder.id in beside for holder in holders)
 
 
 def _notify_holder(db: rows.Runs, reopened: Operation, now: float) -> None:

@@ -20,7 +20,7 @@ HARDEST = (
     "recovery_ignores_hand", "absent_overwrites_found", "override_reusable", "alive_is_in_hand", "chain_skips_tail",
 )  # fmt: skip
 """Those that only a rare order of things, or a rare world, brings to light."""
-AWAITED = {27, 28, 30, 44, 45}
+AWAITED = {27, 28, 44, 45}
 """What is not built; whoever builds it takes it from here."""
 
 

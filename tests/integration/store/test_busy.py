@@ -11,7 +11,10 @@ import pytest
 import counterfoil
 from counterfoil.domain.errors import NotRecorded, StoreBusy
 from counterfoil.domain.words import Outcome, Standing
+from counterfoil.lab.images.shim import Shim
+from counterfoil.runtime.worker import KEPT_SECONDS, Worker
 from counterfoil.store import opening
+from counterfoil.store.sqlite import SqliteStore
 
 
 class Desk:
@@ -90,3 +93,38 @@ def test_r56_busy_for_good_after_the_send_keeps_the_answer_beside_the_store(desk
     assert (receipt.outcome, receipt.expect()) == (Outcome.SUCCEEDED, 1)
     assert desk.sent == [1]
     assert desk.ledger.drain() == 0
+
+
+def test_a_time_that_cannot_be_kept_ends_no_sweep(desk):
+    """Something is unknown, a minute has passed, and the file is locked: the worker says so and goes on."""
+    met = []
+    worker = Worker(desk.ledger, lambda _, what: met.append(type(what)))
+    desk.meanwhile = lambda: (_ for _ in ()).throw(TimeoutError)
+    desk.pay(0)
+    now = desk.ledger.store.now()
+    desk.ledger.store._clock = lambda: now + KEPT_SECONDS
+    desk.lock()
+    assert worker.sweep() == 0
+    desk.unlock()
+    assert met == [StoreBusy]
+    worker.sweep()
+    assert desk.ledger.store.query("SELECT at FROM clock") == [(now + KEPT_SECONDS,)]
+
+
+class Kept:
+    """Whoever has the locks in the log's shared memory does not give them back."""
+
+    def refused(self, act, file):
+        return sqlite3.SQLITE_BUSY if act == "own" else 0
+
+    def done(self, operation):
+        pass
+
+
+def test_locks_of_the_log_that_cannot_be_had_are_a_busy_store(path):
+    """SQLite says then that its locking protocol failed; the file is sound, and the same call may be made again."""
+    with contextlib.closing(SqliteStore(path)):
+        pass
+    with Shim(path.parent, Kept()), pytest.raises(StoreBusy, match="ask again") as caught:
+        SqliteStore(path)
+    assert caught.value.__cause__.sqlite_errorcode == sqlite3.SQLITE_PROTOCOL

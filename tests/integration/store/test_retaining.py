@@ -24,6 +24,9 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.policy import Retention
 from counterfoil.domain.rules import observe
 from counterfoil.domain.words import Finding, Source
+from counterfoil.lab.images.disk import Everything, Nothing, replay
+from counterfoil.lab.images.shim import Shim
+from counterfoil.lab.images.tape import Tape
 from counterfoil.runtime import retaining
 from counterfoil.store import opening
 
@@ -130,6 +133,23 @@ def test_what_is_gone_is_in_no_byte_of_the_file(tmp_path, command, card):
         paths = [str(p) for p in tmp_path.iterdir() if p.is_file() and not p.name.endswith("-shm")]
         found = subprocess.run([sys.executable, "-c", program, *paths], capture_output=True, text=True, check=True)
         assert found.stdout.strip() == "0"
+
+
+@pytest.mark.parametrize("command", [remove, erase])
+def test_a_power_cut_brings_nothing_back(tmp_path, command):
+    """SQLite cuts its log without syncing it: what was reported as gone must not stand in the old one again."""
+    tape = Tape({})
+    with Shim(tmp_path, tape), counterfoil.open(tmp_path / "receipts.db", actor="agent:a") as ledger:
+        receipt = Till(ledger)("o-1")
+        ledger.store.write(command(receipt.id))
+        before = len(tape.operations)
+        ledger.store.settle_down()
+        *_, at_first = replay({}, tuple(tape.operations[:before]))
+        *_, settled = replay({}, tuple(tape.operations))
+    draws = random.Random(1)
+    cuts = [settled.image(Nothing()), settled.image(Everything()), *(settled.draw(draws) for _ in range(20))]
+    assert [name for cut in cuts for name, held in cut.files.items() if b"4242424242" in held] == []
+    assert any(b"4242424242" in held for held in at_first.image(Everything()).files.values())
 
 
 def test_the_trigger_lets_nothing_else_go(ledger, till):

@@ -130,9 +130,7 @@ CATALOGUE: tuple[Mutant, ...] = (
         28, "select_then_update", "Claim by a read and a write of its own, at READ COMMITTED.", "the PostgreSQL store"
     ),
     _hunted(29, answers.exception_only, "I6", rates={"interrupt": 0.05}),
-    msgspec.structs.replace(
-        _elsewhere(30, disk.synchronous_normal, "A1", IMAGES, 9), awaits="crash images, which are built beside this"
-    ),
+    _elsewhere(30, disk.synchronous_normal, "I6", IMAGES, 9),
     _elsewhere(31, transport.transport_retries, "I3", DEMO, 5),
     _hunted(
         32, answers.stale_sweep, "I5",

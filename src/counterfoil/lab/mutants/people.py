@@ -79,11 +79,11 @@ def override_reusable() -> None:
     """Let one override stand for every later attempt."""
     from counterfoil.domain import override
     from counterfoil.domain.decision import Verb
-    from counterfoil.domain.event import Event, EventKind
+    from counterfoil.domain.event import Decided, Event, EventKind
 
     deciders = override._deciders  # noqa: SLF001 - likewise
 
-    def counted(events: tuple[Event, ...], verb: Verb) -> tuple[str, ...]:
+    def counted(events: tuple[Event, ...], verb: Verb) -> tuple[Decided, ...]:
         unused = tuple(event for event in events if event.kind is not EventKind.BEGUN)
         return deciders(unused if verb is Verb.OVERRIDE else events, verb)
 

@@ -13,6 +13,9 @@ from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.mutants.catalogue import APPROVALS, DEMO, TAMPER, WORLDS, Mutant
 from counterfoil.lab.shares import told_by
 
+SCRIPT, IMAGES_MAX = "unknown", 400
+"""Which of the scripts of crash images shows a disk's mutants, and by how many images."""
+
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one mutant."""
@@ -114,6 +117,17 @@ def _in_the_demo(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
     return Broken(law="I3", said=said[0], where=failed[0].case, operations=len(rows)) if failed else Broken()
 
 
+def _in_images(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
+    del mutant, worlds
+    from counterfoil.lab.images import command
+
+    with tempfile.TemporaryDirectory(prefix="counterfoil-lab-") as top:
+        result = command.run(Path(top), command.Plan(IMAGES_MAX, SCRIPT, 1, slug), lambda _: None)
+    found = result["found"]
+    said = ", ".join(f"{kind.replace('_', ' ')} in {count}" for kind, count in found.items())
+    return Broken(law="I6" if "lost" in found else "", said=said, where=SCRIPT, operations=result["images"])
+
+
 def _in_a_book(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
     del mutant, worlds
     with tempfile.TemporaryDirectory(prefix="counterfoil-lab-") as top:
@@ -126,6 +140,7 @@ SUBJECTS: Mapping[str, Subject] = {
     WORLDS: _in_worlds,
     APPROVALS: _in_approvals,
     DEMO: _in_the_demo,
+    IMAGES: _in_images,
     TAMPER: _in_a_book,
 }
 """What runs each subject."""
