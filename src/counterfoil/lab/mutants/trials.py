@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.mutants.catalogue import APPROVALS, DEMO, TAMPER, WORLDS, Mutant
+from counterfoil.lab.mutants.catalogue import APPROVALS, DEMO, IMAGES, TAMPER, WORLDS, Mutant
 from counterfoil.lab.shares import told_by
 
 SCRIPT, IMAGES_MAX = "unknown", 400
