@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import sqlite3
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from counterfoil import contracts
 from counterfoil.domain.command import Amend, Amended, Claim, Claimed, Command, Reply, Settle, Settled
-from counterfoil.domain.contract import Contract
 from counterfoil.domain.event import EventKind, History
 from counterfoil.domain.identifier import number
-from counterfoil.domain.policy import Otherwise, Policy, Rule, When
-from counterfoil.domain.terms import Required
 from counterfoil.lab.world.chance import Chance, Dice
+from counterfoil.lab.world.declared import action_for
 from counterfoil.lab.world.hands import SimDrawer, SimExecutor, SimRoster, SimStore, Time
 from counterfoil.lab.world.memory import MemorySpool, Spooled
 from counterfoil.lab.world.options import STEP_SECONDS, Options
-from counterfoil.lab.world.provider import ACCOUNT, BEYOND, DELIVERY_SECONDS, Provider
+from counterfoil.lab.world.provider import BEYOND, Provider
 from counterfoil.lab.world.stage import EPOCH, Crashed, Process, Stage
 from counterfoil.lab.world.truth import SEQ_BITS, Commit, Effect, Row, Truth, Wire, token_of
 from counterfoil.ports.provider import SendOrder
-from counterfoil.runtime.declared import action_of, declared
 from counterfoil.runtime.guarded import GuardedHttp
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.refusals import Refusals
@@ -357,42 +349,3 @@ class World:
         if self._reader is not None:
             self._reader.close()
         time.world = None
-
-
-@functools.cache
-def action_for(kind: str, assumed: bool, key_seconds: float, looks_max: int) -> Any:  # noqa: FBT001 - the cache's key
-    """The action of one kind of provider, under a contract that says what this world's provider does."""
-    given: dict[str, Any] = {"account": ACCOUNT, "owner": "payments", "authoriser": "lea"}
-    if assumed:
-        given |= {
-            "longest_delivery": DELIVERY_SECONDS,
-            "longest_delivery_by": "lea",
-            "longest_delivery_why": "their word",
-        }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return action_of(
-            declared(given, kind), kind, contract=contract_for(kind, key_seconds, looks_max), tenant="default"
-        )
-
-
-def contract_for(kind: str, key_seconds: float, looks_max: int) -> Contract:
-    """The laboratory's own contract, with what this world has otherwise."""
-    contract = contracts.load(f"lab.{kind}")
-    if kind == "key":
-        protection = msgspec.structs.replace(contract.protection, retention_seconds=key_seconds)
-        contract = msgspec.structs.replace(contract, protection=protection)
-    if looks_max and contract.looks:
-        budget = msgspec.structs.replace(contract.read_budget, looks_max=looks_max)
-        contract = msgspec.structs.replace(contract, read_budget=budget)
-    return contract
-
-
-def policy_for(people: int) -> Policy:
-    """A policy that asks so many people about everything."""
-    from counterfoil.domain.words import AttemptClass
-
-    asks = Required(
-        people=people, approvers=(), seconds=300.0, attempts=tuple(AttemptClass), uses=2
-    )  # fmt: skip
-    return Policy(name="world", rules=(Rule(name="all", when=When(), approval=asks),), otherwise=Otherwise.ALLOW)

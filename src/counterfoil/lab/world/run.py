@@ -12,9 +12,10 @@ from typing import Any
 from counterfoil.domain.decision import Decider
 from counterfoil.domain.schedule import CALL, REST, REVIEW
 from counterfoil.lab.world.check import at_end
+from counterfoil.lab.world.declared import policy_for
 from counterfoil.lab.world.options import Options
 from counterfoil.lab.world.people import desk
-from counterfoil.lab.world.play import CALM_SECONDS, TROUBLE_SECONDS, World, policy_for, time
+from counterfoil.lab.world.play import CALM_SECONDS, TROUBLE_SECONDS, World, time
 from counterfoil.lab.world.programs import Message, Queue, caller, live, worker
 from counterfoil.lab.world.score import STANDS
 from counterfoil.lab.world.stage import EPOCH
