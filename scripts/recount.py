@@ -4,7 +4,8 @@
 per applied effect, written by the provider), ``wire.jsonl`` (a line per request the provider received), ``receipts.db``
 (the store, opened read-only) and ``kills.jsonl`` (a line per SIGKILL), in DIR or in each folder directly below it. It
 prints its own counts and compares them with ``DIR/result.json``, where that exists: the sums, the figures of each
-contract (folder ``CONTRACT``) and each row (folder ``CASE-RUNNER``). What ``counterfoil-lab approvals`` left has one
+contract (folder ``CONTRACT``) and each row (folder ``CASE-RUNNER``, or ``CASE``, where a certified worker's own store
+stands below it, ``state/receipts.db``). What ``counterfoil-lab approvals`` left has one
 wire for all and a store per case (``cases/CASE/receipts.db``): there each send is held against the store's own event
 rows, and bytes that nobody had allowed are counted, and uses of an approval beyond those it was good for.
 
@@ -45,6 +46,9 @@ SEQ_BITS = 15
 """An event's row number is its operation's, then this many bits of sequence."""
 SALT_BYTES = 16
 """What stands before the payload in a claim's body."""
+
+STATE = "state"
+"""The folder that a certified worker was given for its own; its receipts stand there, where it kept any."""
 
 CASES = "cases"
 """Where a run keeps a store per case, with one provider for all."""
@@ -194,7 +198,8 @@ def duplicates(effects: Iterable[Entry]) -> int:
 
 def count(folder: Path) -> Counts:
     """Count one run."""
-    effects, wire, found = lines(folder / EFFECTS), lines(folder / WIRE), stored(folder / STORE)
+    effects, wire = lines(folder / EFFECTS), lines(folder / WIRE)
+    found = stored(folder / STORE) or stored(folder / STATE / STORE)
     if effects is None:
         raise NotCountable(f"{folder} has no {EFFECTS}")
     sends = None if wire is None else [entry for entry in wire if entry.get("act") == "send"]
@@ -521,7 +526,8 @@ def disagreements(counts: Counts, result: Path) -> list[str]:
             figures = {part: said.get(part) for part in PER_CASE}
             found += compared(f"{name}: ", figures, runs.get(folder_of(name), {}))
             continue
-        found += compared(f"{name}: ", {"effects": row.get("effects"), "sends": row.get("sent")}, runs.get(name, {}))
+        counted = runs.get(name) or runs.get(row.get("case"), {})
+        found += compared(f"{name}: ", {"effects": row.get("effects"), "sends": row.get("sent")}, counted)
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from counterfoil.cli.parser import count
+from counterfoil.cli.parser import count, seconds
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.kill_loop import CONTRACTS
 
@@ -15,6 +15,10 @@ OPERATIONS, OPERATIONS_MAX = 200, 10_000
 KILLS, KILLS_MAX = 30, 1_000
 ROUNDS, ROUNDS_MAX = 60, 1_000
 SEED_MAX = 1_000_000_000
+DEADLINE_SECONDS, LIFE_SECONDS, SECONDS_MIN, SECONDS_MAX = 2.0, 60.0, 0.1, 3600.0
+
+WORKER = "--"
+"""What stands before a command of somebody else's."""
 
 SERVERS = ("provider", "proxy")
 """Commands that serve until they are ended; each reads its own arguments, and here they only have their line."""
@@ -46,6 +50,7 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
         ("demo", "one agent, three accidents, with receipts and without", ()),
         ("kill-loop", "`counterfoil run`, killed and started again until done", _KILL_LOOP),
         ("approvals", "nothing goes without its authority: changed, expired, revoked, used up", ()),
+        ("certify", "any worker command through three accidents: certify [OPTION ...] -- COMMAND ...", _CERTIFY),
         ("bench", "what a receipt costs on this machine", _BENCH),
     ):
         command = commands.add_parser(
@@ -57,7 +62,18 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
         _shared(command)
     for name in SERVERS:
         commands.add_parser(name, help=f"the laboratory's {name}, until it is ended ({name} --help)", add_help=False)
-    return parser.parse_args(arguments)
+    ours, worker = parted(arguments)
+    asked = parser.parse_args(ours)
+    asked.worker = worker
+    if (asked.command == "certify") != bool(worker):
+        raise RunFailed("certify takes the command to certify after a bare --, and nothing else takes one")
+    return asked
+
+
+def parted(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Part a command line from the command of somebody else's that it ends in: that one's options are its own."""
+    at = arguments.index(WORKER) if WORKER in arguments else len(arguments)
+    return arguments[:at], arguments[at + 1 :]
 
 
 def _parser(prog: str, description: str) -> _Parser:
@@ -110,5 +126,25 @@ def _rounds(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _junit(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--junit", type=Path, metavar="FILE", help="also write the cases as JUnit XML")
+
+
+def _deadline(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--deadline", metavar="SECONDS", type=seconds(SECONDS_MIN, SECONDS_MAX), default=DEADLINE_SECONDS,
+        help="told to the worker: nothing it waits for may take longer; case L waits past it "
+        f"(default {DEADLINE_SECONDS:g})",
+    )  # fmt: skip
+
+
+def _life(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--life", metavar="SECONDS", type=seconds(SECONDS_MIN, SECONDS_MAX), default=LIFE_SECONDS,
+        help=f"how long the worker may take from start to end (default {LIFE_SECONDS:g})",
+    )  # fmt: skip
+
+
 _KILL_LOOP = (_operations, _kills, _contract, _seed)
+_CERTIFY = (_junit, _deadline, _life)
 _BENCH = (_store, _rounds)

@@ -24,7 +24,7 @@ HELD, BROKEN, NOT_RUN = 0, 1, 3
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = "--json" in given
+    as_json = "--json" in command_line.parted(given)[0]
     try:
         if given and given[0] in command_line.SERVERS:
             return _serve(*given)
@@ -58,8 +58,7 @@ def _serve(name: str, *rest: str) -> int:
 
 def _carry_out(asked: argparse.Namespace) -> int:
     checked(asked.sabotage, asked.command)
-    run = {"demo": _demo, "kill-loop": _kill_loop, "approvals": _approvals, "bench": _bench}[asked.command]
-    return run(asked)
+    return _RUNS[asked.command](asked)
 
 
 def _bench(asked: argparse.Namespace) -> int:
@@ -84,16 +83,17 @@ def _announce(what: str) -> None:
 
 def _demo(asked: argparse.Namespace) -> int:
     from counterfoil.lab import demo
+    from counterfoil.lab.accident import ACCIDENTS
     from counterfoil.lab.agentloop import GUARDED
     from counterfoil.lab.progress import progress
     from counterfoil.lab.run_folder import run_folder, write_exports, write_result
 
     with run_folder(asked.keep) as top:
-        with progress(len(demo.ACCIDENTS) * len(demo.RUNNERS)) as step:
+        with progress(len(ACCIDENTS) * len(demo.RUNNERS)) as step:
             rows = demo.run(top, asked.sabotage, step)
         result = demo.as_json(rows)
         if asked.keep:
-            for case in demo.ACCIDENTS:
+            for case in ACCIDENTS:
                 write_exports(demo.folder_of(top, case, GUARDED))
             write_result(top, result)
         if not asked.json:
@@ -144,7 +144,46 @@ def _approvals(asked: argparse.Namespace) -> int:
     return _ended(result, as_json=asked.json)
 
 
+def _certify(asked: argparse.Namespace) -> int:
+    from counterfoil.lab import certify
+    from counterfoil.lab.accident import ACCIDENTS
+    from counterfoil.lab.junit import checked as file_checked
+    from counterfoil.lab.junit import write
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_exports, write_result
+
+    junit = file_checked(asked.junit)
+    with run_folder(asked.keep) as top:
+        with progress(len(ACCIDENTS)) as step:
+            bounds = certify.Bounds(asked.deadline, asked.life)
+            trials = certify.run(top, asked.worker, bounds, asked.sabotage, step)
+        result = certify.as_json(trials)
+        if asked.keep:
+            for folder in (top / case for case in ACCIDENTS):
+                for receipts in certify.receipts_of(folder):
+                    write_exports(folder, receipts)
+            write_result(top, result)
+    if junit is not None:
+        write(junit, trials)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+        from counterfoil.lab.certify_page import show
+
+        show(trials, result["why"], console())
+    return _ended(result, as_json=asked.json)
+
+
 def _ended(result: Mapping[str, Any], *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(result), flush=True)
     return HELD if result["ok"] else BROKEN
+
+
+_RUNS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "demo": _demo,
+    "kill-loop": _kill_loop,
+    "approvals": _approvals,
+    "certify": _certify,
+    "bench": _bench,
+}
+"""What carries each command out."""

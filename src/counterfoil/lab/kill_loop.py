@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from counterfoil.lab import sabotage
 from counterfoil.lab.contract_copy import write_copy
+from counterfoil.lab.control import drain
 from counterfoil.lab.credential import ENVIRONMENT, SECRETS
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.journal import Journal
@@ -24,7 +25,6 @@ from counterfoil.lab.processes import Child, start_provider
 from counterfoil.lab.provider import ACCOUNT
 from counterfoil.lab.run_folder import STORE
 from counterfoil.lab.scoreboard import score, total
-from counterfoil.lab.watch import wait_for
 
 CONTRACTS = ("lab.key", "lab.lookup", "lab.nothing")
 
@@ -36,7 +36,6 @@ WAIT_SECONDS = 60.0
 """What a run may wait for after its last line: the last receipt is settled a few seconds later."""
 RUN_SECONDS_MAX = 240.0
 """One run to its end, of as many operations as may be asked for."""
-DRAIN_SECONDS_MAX = 30.0
 LATE_SECONDS = 0.4
 """How late the provider applies some requests; under the assumed longest delivery by far."""
 DELIVERY: Mapping[str, Any] = {
@@ -119,7 +118,7 @@ class _Loop:
         with start_provider(self._folder, rules=rules) as provider:
             self._write_inputs(provider.port)
             self._until_done()
-            self._drain(provider.port)
+            drain(provider.port)
         self._step(f"{self._contract}: done")
         return self._figures()
 
@@ -192,20 +191,6 @@ class _Loop:
             raise RunFailed(f"a run under {self._contract} did not end by itself") from error
         if code not in (0, 1):
             raise RunFailed(f"a run under {self._contract} ended with {code}: {child.errors()}")
-
-    def _drain(self, port: int) -> None:
-        """Wait until no effect is on its way any more: only then is what did not happen known."""
-        import http.client
-
-        def late() -> int:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DRAIN_SECONDS_MAX)
-            try:
-                connection.request("GET", "/_lab/truth")
-                return int(json.loads(connection.getresponse().read())["late"])
-            finally:
-                connection.close()
-
-        wait_for("the draining of the provider", lambda: late() == 0, DRAIN_SECONDS_MAX)
 
     def _figures(self) -> dict[str, Any]:
         found = score(self._folder)

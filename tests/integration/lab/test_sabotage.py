@@ -57,7 +57,7 @@ def test_an_unknown_mutant_is_no_broken_rule(name):
 
 
 @pytest.mark.parametrize("mutant", sorted(set(MUTANTS) - {"retry_on_timeout"}))
-@pytest.mark.parametrize("name", ["demo", "kill-loop", "bench"])
+@pytest.mark.parametrize("name", ["demo", "kill-loop", "certify", "bench"])
 def test_a_mutant_that_cannot_be_noticed_is_refused(name, mutant):
     """A command in which nobody approves anything would hold under a mutant of approvals, which would prove nothing."""
     with pytest.raises(RunFailed, match=f"{mutant}: .*so it could not notice"):
@@ -116,7 +116,7 @@ def test_the_mutant_goes_by_the_launcher_only():
 def test_every_mutant_has_a_name_that_is_known():
     """The names are those that may be asked for; any other is refused."""
     assert [checked(name) for name in MUTANTS] == list(MUTANTS)
-    assert [checked("retry_on_timeout", name) for name in ("demo", "kill-loop")] == ["retry_on_timeout"] * 2
+    assert [checked("retry_on_timeout", name) for name in ("demo", "kill-loop", "certify")] == ["retry_on_timeout"] * 3
     assert checked(None) is None
     with pytest.raises(RunFailed):
         checked("")
