@@ -12,6 +12,9 @@ from typing import Any
 
 from counterfoil.lab.scoreboard import SEQ_BITS, read_only
 
+WORKER_DEAD = "house.worker_dead"
+"""The rule of the evidence by which another worker records that this one has died."""
+
 
 class Window(StrEnum):
     """What the killed process was between."""
@@ -55,8 +58,10 @@ def _worker(database: sqlite3.Connection, pid: int) -> str:
 
 
 def _window(database: sqlite3.Connection, worker: str) -> Window:
+    """Follow what the worker began to what it wrote down itself; what others wrote of it came after its death."""
     claims: set[tuple[int, int]] = set()
     looks: set[int] = set()
+    lost: set[Window] = set()
     began = False
     for n, kind, record in _events(database):
         if kind == "begun" and record["attempt"].get("worker") == worker:
@@ -65,13 +70,17 @@ def _window(database: sqlite3.Connection, worker: str) -> Window:
         elif kind == "looking" and record["facts"].get("by") == worker:
             looks.add(n)
             began = True
+        elif kind == "looking" and n in looks:
+            lost.add(Window.LOOK_TO_EVIDENCE)  # another worker looks: this one's evidence never came
         elif kind == "observed":
+            if record.get("rule") == WORKER_DEAD and (n, record["attempt"]) in claims:
+                lost.add(Window.CLAIM_TO_OUTCOME)
+            claims.discard((n, record["attempt"]))
             if record["source"] == "look":
                 looks.discard(n)
-            claims.discard((n, record["attempt"]))
-    if claims:
+    if claims or Window.CLAIM_TO_OUTCOME in lost:
         return Window.CLAIM_TO_OUTCOME
-    if looks:
+    if looks or lost:
         return Window.LOOK_TO_EVIDENCE
     return Window.AFTER_OUTCOME if began else Window.BEFORE_CLAIM
 

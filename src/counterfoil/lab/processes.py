@@ -52,9 +52,9 @@ class Child:
     Args:
         argv: program and arguments; no shell takes part.
         env: variables added to this process's own.
-        ready_seconds: how long to wait for its ready line; None waits for nothing.
-        output: a new file for what it writes, beside one for its errors; such a child may write as much as it likes,
-            is never ready and reads nothing: a program that nobody here wrote.
+        ready_seconds: how long to wait for its ready line; None waits for nothing, and takes nothing of what it writes.
+        output: a new file for what it writes, beside one for its errors; such a child is a program that nobody here
+            wrote: it is never ready, and there is nothing for it to read.
 
     Raises:
         NotReady: with what the child wrote on its error stream.
@@ -75,7 +75,7 @@ class Child:
         self._process = subprocess.Popen(
             self._argv,
             stdin=subprocess.PIPE if output is None else subprocess.DEVNULL,
-            stdout=self._output or subprocess.PIPE,
+            stdout=self._output or (subprocess.DEVNULL if ready_seconds is None else subprocess.PIPE),
             stderr=self._errors,
             env={**os.environ, **(env or {})},
             start_new_session=True,
