@@ -47,6 +47,8 @@ nightly: install
 	@$(LAB) demo --json
 	@$(LAB) kill-loop --operations 200 --kills 30 --json
 	@$(LAB) approvals --json
+	@$(LAB) chaos --kills 200 --json
+	@$(LAB) certify --json -- $(BIN)/python examples/certify/guarded.py
 	@COUNTERFOIL_NIGHTLY=1 $(BIN)/pytest --timeout=3600 tests/property/test_decisions_machine.py \
 		tests/property/test_decisions_walks.py tests/integration/store
 	@$(LAB) bench --store sqlite --json

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from counterfoil.cli.parser import count, seconds
+from counterfoil.lab.disk import Full
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.kill_loop import CONTRACTS
 
 OPERATIONS, OPERATIONS_MAX = 200, 10_000
 KILLS, KILLS_MAX = 30, 1_000
+CHAOS_KILLS = 200
 ROUNDS, ROUNDS_MAX = 60, 1_000
 SEED_MAX = 1_000_000_000
 DEADLINE_SECONDS, LIFE_SECONDS, SECONDS_MIN, SECONDS_MAX = 2.0, 60.0, 0.1, 3600.0
@@ -50,6 +52,7 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
         ("demo", "one agent, three accidents, with receipts and without", ()),
         ("kill-loop", "`counterfoil run`, killed and started again until done", _KILL_LOOP),
         ("approvals", "nothing goes without its authority: changed, expired, revoked, used up", ()),
+        ("chaos", "real workers killed, stopped, interrupted, with wrong clocks and full disks", _CHAOS),
         ("certify", "any worker command through three accidents: certify [OPTION ...] -- COMMAND ...", _CERTIFY),
         ("bench", "what a receipt costs on this machine", _BENCH),
     ):
@@ -126,6 +129,20 @@ def _rounds(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _chaos_kills(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--kills", metavar="N", type=count(1, KILLS_MAX), default=CHAOS_KILLS,
+        help=f"kills, with one trouble of each other kind for 20 (default {CHAOS_KILLS})",
+    )  # fmt: skip
+
+
+def _disk(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--disk", choices=[full.value for full in Full], help="how it is full: a small tmpfs where one can be mounted "
+        "(root), else a limit on one process's files (default: as well as this machine allows)",
+    )  # fmt: skip
+
+
 def _junit(command: argparse.ArgumentParser) -> None:
     command.add_argument("--junit", type=Path, metavar="FILE", help="also write the cases as JUnit XML")
 
@@ -146,5 +163,6 @@ def _life(command: argparse.ArgumentParser) -> None:
 
 
 _KILL_LOOP = (_operations, _kills, _contract, _seed)
+_CHAOS = (_chaos_kills, _seed, _disk)
 _CERTIFY = (_junit, _deadline, _life)
 _BENCH = (_store, _rounds)

@@ -144,6 +144,27 @@ def _approvals(asked: argparse.Namespace) -> int:
     return _ended(result, as_json=asked.json)
 
 
+def _chaos(asked: argparse.Namespace) -> int:
+    from counterfoil.lab import chaos
+    from counterfoil.lab.disk import Full
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_exports, write_result
+
+    plan = chaos.Plan(asked.kills, asked.seed, asked.sabotage, Full(asked.disk) if asked.disk else None)
+    with run_folder(asked.keep) as top:
+        with progress(chaos.rounds_of(asked.kills)) as step:
+            result = chaos.run(top, plan, step)
+        if asked.keep:
+            write_exports(top)
+            write_result(top, result)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+        from counterfoil.lab.chaos_page import show
+
+        show(result, console())
+    return _ended(result, as_json=asked.json)
+
+
 def _certify(asked: argparse.Namespace) -> int:
     from counterfoil.lab import certify
     from counterfoil.lab.accident import ACCIDENTS
@@ -183,6 +204,7 @@ _RUNS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "demo": _demo,
     "kill-loop": _kill_loop,
     "approvals": _approvals,
+    "chaos": _chaos,
     "certify": _certify,
     "bench": _bench,
 }

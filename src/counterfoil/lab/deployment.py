@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from counterfoil.domain.canonical import canonical
 from counterfoil.lab.credential import SECRETS
 from counterfoil.lab.provider import ACCOUNT
 
@@ -41,5 +43,14 @@ def write_actions(path: Path, actions: Mapping[str, Mapping[str, Any]], *, store
 
 def write_intents(path: Path, intents: Iterable[tuple[str, str]]) -> None:
     """Write a file of intents, each an action and the order it is for."""
-    lines = ({"action": name, "key": order, "payload": {"order": order, "amount": 1500}} for name, order in intents)
+    lines = ({"action": name, "key": order, "payload": _payload(order)} for name, order in intents)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def digest_of(order: str) -> str:
+    """The digest of the bytes by which an order goes over the wire."""
+    return hashlib.sha256(canonical(_payload(order))).hexdigest()
+
+
+def _payload(order: str) -> dict[str, Any]:
+    return {"order": order, "amount": 1500}

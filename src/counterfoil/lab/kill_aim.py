@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from counterfoil.lab.ground_truth import EFFECTS, WIRE
 from counterfoil.lab.processes import Child
@@ -89,15 +89,20 @@ class Sights:
         self._wire, self._done = Tail(folder / WIRE), Tail(folder / EFFECTS)
         self._stalled = None if stalled is None else Tail(stalled / WIRE)
         self.sends = self.looks = self.effects = self.stalls = 0
+        self.only: frozenset[str] | None = None
+        """Digests of the payloads that count; None counts all. Looks have none, and count in any case."""
 
     def look(self) -> None:
         """Count what was written since."""
         for entry in self._wire.more():
-            self.sends += entry["act"] == "send"
+            self.sends += entry["act"] == "send" and self._counts(entry)
             self.looks += entry["act"] == "look"
-        self.effects += len(self._done.more())
+        self.effects += sum(map(self._counts, self._done.more()))
         if self._stalled is not None:
-            self.stalls += sum(entry["act"] == "send" for entry in self._stalled.more())
+            self.stalls += sum(entry["act"] == "send" and self._counts(entry) for entry in self._stalled.more())
+
+    def _counts(self, entry: Mapping[str, Any]) -> bool:
+        return self.only is None or entry["payload_sha256"] in self.only
 
 
 def strike(child: Child, aim: Aim, sights: Sights, chance: random.Random, *, sends: int) -> bool:

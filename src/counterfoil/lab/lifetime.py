@@ -38,11 +38,13 @@ def start_run(
 
 def start(arguments: Sequence[str], *, mutant: str | None, under: Sequence[str] = ()) -> Child:
     """Start the command line with these arguments; see `start_run`."""
-    return Child(sabotage.command(mutant, *under, CLI, *arguments), env=ENVIRONMENT, ready_seconds=None)
+    argv = sabotage.command(mutant, CLI, *arguments)
+    at = argv.index("-m") + 1
+    return Child([*argv[:at], *under, *argv[at:]], env=ENVIRONMENT, ready_seconds=None)
 
 
-def check_ended(child: Child, what: str, codes: Collection[int] = ENDED) -> None:
-    """Wait until a life ends by itself.
+def check_ended(child: Child, what: str, codes: Collection[int] = ENDED) -> int:
+    """Wait until a life ends by itself and return its exit code.
 
     Raises:
         RunFailed: it does not, or ends in another way than it may.
@@ -53,3 +55,4 @@ def check_ended(child: Child, what: str, codes: Collection[int] = ENDED) -> None
         raise RunFailed(f"{what} did not end by itself") from error
     if code not in codes:
         raise RunFailed(f"{what} ended with {code}: {child.errors()}")
+    return code

@@ -145,6 +145,7 @@ NOTICED: Mapping[str, tuple[frozenset[str], str]] = {
     "kill-loop": (EVERYWHERE, "nobody approves anything in the kill loop"),
     "bench": (frozenset(), "a benchmark meets no silence and judges nothing"),
     "approvals": (frozenset(MUTANTS), ""),
+    "chaos": (EVERYWHERE, "nobody approves anything in the chaos"),
     "certify": (EVERYWHERE, "nobody approves anything while a worker is certified"),
 }
 """What each command can notice, and why nothing else."""
