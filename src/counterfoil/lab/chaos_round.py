@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import assert_never
 
@@ -42,7 +42,7 @@ LEFT_BYTES_MIN, LEFT_BYTES_MAX = 4 << 10, 64 << 10
 LIVING_MAX = 2
 """How many runs of earlier rounds may still live; more would only wait for each other's turn on two cores."""
 IDLE_SHARE, IDLE_MIN = 2, 20
-"""Rounds whose run ended before its kill: at most as many as half the kills, or so many."""
+"""Runs that end before anything befalls them: at most as many as half the kills, or so many."""
 
 
 class Trouble(StrEnum):
@@ -81,16 +81,15 @@ class Rounds:
     def __init__(self, scene: Scene, chance: random.Random, kills: int, step: Callable[[str], None]) -> None:
         self._scene, self._chance, self._step = scene, chance, step
         self._idle_max = max(IDLE_MIN, kills // IDLE_SHARE)
+        self._idle = 0
         self._living: list[Child] = []
         self.ahead = 0.0
         """How far a clock was ahead at most, in seconds."""
-        self._turn = 0
         self._journal = Journal(scene.folder / TROUBLES)
         self.record = KillRecord(scene.folder, scene.store)
         self.troubles: Counter[str] = Counter()
         self.ends: Counter[str] = Counter()
         """By exit code, how the processes ended that nobody killed."""
-        self.idle = 0
 
     def play(self, entry: Aim | Trouble) -> None:
         """Play one round."""
@@ -132,9 +131,7 @@ class Rounds:
 
     def _kill(self, aim: Aim) -> None:
         while not self._killed(aim):
-            self.idle += 1
-            if self.idle > self._idle_max:
-                raise RunFailed(f"{self.idle} runs ended before their kill, and only {self.record.kills} did not")
+            self._missed()
             aim = Aim.SOON
 
     def _killed(self, aim: Aim) -> bool:
@@ -163,66 +160,77 @@ class Rounds:
 
     def _stop(self) -> None:
         """Stop a run in the middle of its sends, or every third time the worker beside it in the middle of a look."""
-        scene, turn = self._scene, self._turns()
-        run = scene.start_run(FRESH_UNHURT, way=ROUGH if turn % 3 == 0 else SLOW)
-        victim, aim = (scene.sweeper, Aim.LOOK) if turn % 3 == 0 else (run, Aim.SOCKET)
-        await_aim(victim, aim, scene.sights, self._chance, sends=SENDS, also=run)
+        scene = self._scene
+        if self.troubles[Trouble.STOPPED] % 3 < 2:  # noqa: PLR2004 - two of three
+            victim = self._caught(Aim.SOCKET, way=SLOW)
+        else:
+            victim = self._caught_beside(scene.sweeper)
+            self._later(STOPPED_SECONDS + GOES_ON_SECONDS, victim, signal.SIGTERM)
+            scene.start_sweeper()
         self._note(Trouble.STOPPED, victim)
         victim.signal(signal.SIGSTOP)
         self._later(STOPPED_SECONDS, victim, signal.SIGCONT)
-        self._living.append(run)
-        if victim is not run:
-            self._later(STOPPED_SECONDS + GOES_ON_SECONDS, victim, signal.SIGTERM)
-            self._living.append(victim)
-            scene.start_sweeper()
+        self._living.append(victim)
 
     def _signal(self, trouble: Trouble) -> None:
-        run = self._scene.start_run(FRESH_UNHURT, way=SLOW)
-        await_aim(run, Aim.SOCKET, self._scene.sights, self._chance, sends=SENDS)
+        run = self._caught(Aim.SOCKET, way=SLOW)
         self._note(trouble, run)
         run.signal(signal.SIGTERM if trouble is Trouble.TERMINATED else signal.SIGINT)
         self._living.append(run)
 
     def _clock(self) -> None:
         """Let the clock of a run, or of the worker beside it, step forward or back in the middle of its work."""
-        scene, turn = self._scene, self._turns()
-        step = STEP_SECONDS if turn % 2 else -STEP_SECONDS  # and by twos it is the one and the other's turn
+        scene, turn = self._scene, self.troubles[Trouble.CLOCK]
+        step = -STEP_SECONDS if turn & 2 else STEP_SECONDS  # by twos, so that each of both steps either way
         under = hardship.arguments(ahead=self.ahead, step=step)
-        if turn & 2:
-            victim = run = scene.start_run(FRESH_UNHURT, under=under)
-        else:
+        if turn & 1:
             scene.sweeper.signal(signal.SIGTERM)
             self._living.append(scene.sweeper)
-            victim, run = scene.start_sweeper(under), scene.start_run(FRESH_UNHURT)
-        await_aim(victim, Aim.SEND if victim is run else Aim.LOOK, scene.sights, self._chance, sends=SENDS, also=run)
+            victim = self._caught_beside(scene.start_sweeper(under))
+        else:
+            victim = self._caught(Aim.SEND, way=ROUGH, under=under)
+            self._living.append(victim)
         self._note(Trouble.CLOCK, victim)
         victim.signal(hardship.STEP)
         self.ahead += max(0.0, step)
-        self._living.append(run)
 
     def _disk(self) -> None:
         """Fill the disk while a run begins, or while its first sends are under way."""
         scene, disk = self._scene, self._scene.disk
-        left = self._chance.randint(LEFT_BYTES_MIN, LEFT_BYTES_MAX)
+        left, sending = self._chance.randint(LEFT_BYTES_MIN, LEFT_BYTES_MAX), self.troubles[Trouble.DISK] % 2
         empty_log(scene.store)
         if disk.full is Full.RLIMIT:
             run = scene.start_run(FRESH_UNHURT, under=hardship.arguments(file_bytes=left))
-            self._note(Trouble.DISK, run)
         else:
-            run = scene.start_run(FRESH_UNHURT, way=SLOW)
-            sending = bool(self._turns() % 2)
-            if sending:
-                await_aim(run, Aim.SOCKET, scene.sights, self._chance, sends=SENDS)
-            self._note(Trouble.DISK, run)
+            run = self._caught(Aim.SOCKET, way=SLOW) if sending else scene.start_run(FRESH_UNHURT)
             disk.fill(left)
             reached(lambda: not run.running, FULL_SECONDS if sending else BEGIN_SECONDS_MAX)
             disk.free()
+        self._note(Trouble.DISK, run)
         self._living.append(run)
 
-    def _turns(self) -> int:
-        """How many turns there were before: what alternates does so by this."""
-        self._turn += 1
-        return self._turn
+    def _caught(self, aim: Aim, *, way: str, under: Sequence[str] = ()) -> Child:
+        """Start a run and return it at the aim, still running; one that ended before is followed by another."""
+        scene = self._scene
+        while True:
+            run = scene.start_run(FRESH_UNHURT, way=way, under=under)
+            await_aim(run, aim, scene.sights, self._chance, sends=SENDS)
+            if run.running:
+                return run
+            self._living.append(run)
+            self._missed()
+
+    def _caught_beside(self, worker: Child) -> Child:
+        """Start a run and return the worker beside it as a look is made, by either of them."""
+        run = self._scene.start_run(FRESH_UNHURT)
+        self._living.append(run)
+        await_aim(worker, Aim.LOOK, self._scene.sights, self._chance, sends=SENDS, also=run)
+        return worker
+
+    def _missed(self) -> None:
+        self._idle += 1
+        if self._idle > self._idle_max:
+            raise RunFailed(f"{self._idle} runs ended before anything befell them; there were {self.record.kills} kills")
 
     def _note(self, trouble: Trouble, child: Child) -> None:
         self._journal.append({"at": time.time(), "trouble": trouble.value, "pid": child.pid})

@@ -15,8 +15,10 @@ from counterfoil.lab.deployment import action, digest_of, write_actions, write_i
 from counterfoil.lab.disk import Disk
 from counterfoil.lab.kill_aim import CONCURRENCY_ELSE, STALL_SECONDS, Sights
 from counterfoil.lab.kill_loop import CONTRACTS, LATE_SECONDS
+from counterfoil.lab.kill_window import is_made
 from counterfoil.lab.processes import Child, start_provider, start_proxy
 from counterfoil.lab.run_folder import STORE
+from counterfoil.lab.watch import wait_for
 
 ROUGH, SLOW = "rough", "slow"
 """The two ways: one that loses, cuts, resets and stays silent, and one on which every answer stops halfway."""
@@ -71,12 +73,16 @@ ROUGH_RULES: tuple[Mapping[str, Any], ...] = (
 )
 SLOW_RULES: tuple[Mapping[str, Any], ...] = ({"method": "POST", "behaviour": "stall_reply", "seconds": STALL_SECONDS},)
 
+MADE_SECONDS_MAX = 20.0
+"""How long the first worker may take to make the receipts file; it takes a third of a second."""
 SWEEP_SECONDS = 0.1
 """Between the sweeps of the worker that runs beside."""
 WAIT_SECONDS = 0.5
 """How long a run waits for what is unknown: the worker beside it goes on after that."""
+TAKEN_UP_SECONDS_MAX = 2.0
+"""How long the last run but one waits: whom nobody holds any more is taken up at once."""
 CALM_SECONDS_MAX = 90.0
-"""How long the last run may wait until everything is settled or a person's turn."""
+"""How long the last run may wait until everything is settled or a person's turn; it takes a few seconds."""
 CALM_CALLS = 8
 REPEATED = 2
 """Lines of earlier files in every file: whatever feeds a worker may do so twice."""
@@ -107,6 +113,8 @@ class Scene:
         for way, proxy in self._ways.items():
             write_actions(folder / f"{way}.yaml", self._actions(proxy.port), store=str(self.store))
         self.sweeper = self.start_sweeper()
+        # What a full disk, or a kill, makes of a file that is being made is not what this is about.
+        wait_for("the making of the receipts file", lambda: is_made(self.store), MADE_SECONDS_MAX)
 
     def _way(self, way: str, rules: Sequence[Mapping[str, Any]], port: int = 0) -> Child:
         record = ("--folder", str(self.folder / WIRES[way]))
@@ -165,10 +173,10 @@ class Scene:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def calm(self, ahead: float) -> None:
-        """Turn every fault off and let one run of every line go on until nothing is left to do.
+        """Turn every fault off and let two runs of every line go on until nothing is left to do.
 
-        Nothing is on its way any more when it begins, so what the provider did not do it never will; the run's clock is
-        past the hours for which the deployment's assumption would have that waited for.
+        Nothing is on its way any more when they begin, so what the provider did not do it never will. The first takes
+        up whatever anybody left behind; the second's clock is past the hours that are to be waited for from then on.
 
         Args:
             ahead: how far any clock was ahead, in seconds.
@@ -180,6 +188,7 @@ class Scene:
             port = proxy.port
             proxy.kill()
             self._way(way, (), port)
-        under = hardship.arguments(ahead=ahead + DELIVERY["seconds"] + DEADLINE_SECONDS)
-        run = self._start_run(self.orders, ROUGH, CALM_CALLS, CALM_SECONDS_MAX, under)
-        lifetime.check_ended(run, "the last run, with nothing wrong any more,")
+        for seconds, wait in ((0.0, TAKEN_UP_SECONDS_MAX), (DELIVERY["seconds"] + DEADLINE_SECONDS, CALM_SECONDS_MAX)):
+            under = hardship.arguments(ahead=ahead + seconds)
+            run = self._start_run(self.orders, ROUGH, CALM_CALLS, wait, under)
+            lifetime.check_ended(run, "a run with nothing wrong any more")

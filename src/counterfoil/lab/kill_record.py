@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
 from counterfoil.lab.journal import Journal
 from counterfoil.lab.kill_aim import Aim
-from counterfoil.lab.kill_window import Window, window
+from counterfoil.lab.kill_window import Window, is_made, window
 from counterfoil.lab.scoreboard import read_only
 
 KILLS = "kills.jsonl"
@@ -49,11 +48,8 @@ class KillRecord:
 
     def _last(self) -> float:
         """When the last event before the kill was written, by the clock of the store that is read with it."""
-        if not self._store.exists():
+        if not is_made(self._store):
             return 0.0
         with closing(read_only(self._store)) as store:
-            try:
-                row = store.execute("SELECT max(at) FROM event").fetchone()
-            except sqlite3.OperationalError:
-                return 0.0  # killed while it made the file
+            row = store.execute("SELECT max(at) FROM event").fetchone()
         return float(row[0] or 0.0)

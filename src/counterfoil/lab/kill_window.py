@@ -39,20 +39,25 @@ def window(store: Path, pid: int) -> tuple[str, Window]:
     Returns:
         The worker's id, empty where it had not registered, and the window.
     """
-    if not store.exists():
+    if not is_made(store):
         return "", Window.BEFORE_CLAIM
     with closing(read_only(store)) as database:
-        try:
-            worker = _worker(database, pid)
-        except sqlite3.OperationalError:
-            # Killed while it made the file: a reader cannot roll the half-made one back, and nothing is in it.
-            return "", Window.BEFORE_CLAIM
+        worker = _worker(database, pid)
         return worker, _window(database, worker) if worker else Window.BEFORE_CLAIM
 
 
+def is_made(store: Path) -> bool:
+    """Whether a receipts file stands there with all its tables; one that a kill left half-made is none yet."""
+    if not store.exists():
+        return False
+    with closing(read_only(store)) as database:
+        try:
+            return bool(database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'worker'").fetchone())
+        except sqlite3.OperationalError:
+            return False  # a reader cannot roll the half-made file back, and nothing is in it
+
+
 def _worker(database: sqlite3.Connection, pid: int) -> str:
-    if not database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'worker'").fetchone():
-        return ""  # killed while it made the file
     row = database.execute("SELECT id FROM worker WHERE pid = ? ORDER BY started_at DESC LIMIT 1", (pid,)).fetchone()
     return str(row[0]) if row else ""
 
