@@ -161,7 +161,7 @@ class Rounds:
     def _stop(self) -> None:
         """Stop a run in the middle of its sends, or every third time the worker beside it in the middle of a look."""
         scene = self._scene
-        if self.troubles[Trouble.STOPPED] % 3 < 2:  # noqa: PLR2004 - two of three
+        if (self.troubles[Trouble.STOPPED] + 1) % 3:
             victim = self._caught(Aim.SOCKET, way=SLOW)
         else:
             victim = self._caught_beside(scene.sweeper)
@@ -230,7 +230,7 @@ class Rounds:
     def _missed(self) -> None:
         self._idle += 1
         if self._idle > self._idle_max:
-            raise RunFailed(f"{self._idle} runs ended before anything befell them; there were {self.record.kills} kills")
+            raise RunFailed(f"{self._idle} runs ended too soon; there were {self.record.kills} kills")
 
     def _note(self, trouble: Trouble, child: Child) -> None:
         self._journal.append({"at": time.time(), "trouble": trouble.value, "pid": child.pid})
