@@ -52,6 +52,8 @@ nightly: install
 	@$(LAB) exhaust --faults 2 --most 30000 --json
 	@$(LAB) mutants --tier full --json
 	@$(LAB) images --images 100000 --json
+	@$(LAB) chaos --kills 200 --json
+	@$(LAB) certify --json -- $(BIN)/python examples/certify/guarded.py
 	@COUNTERFOIL_NIGHTLY=1 $(BIN)/pytest --timeout=3600 tests/property/test_decisions_machine.py \
 		tests/property/test_decisions_walks.py tests/integration/store
 	@$(LAB) bench --store sqlite --json

@@ -2,13 +2,14 @@
 
 ``python scripts/recount.py DIR [--json]`` reads what ``counterfoil-lab ... --keep DIR`` left: ``effects.jsonl`` (a line
 per applied effect, written by the provider), ``wire.jsonl`` (a line per request the provider received), ``receipts.db``
-(the store, opened read-only) and ``kills.jsonl`` (a line per SIGKILL), in DIR or in each folder directly below it. It
-prints its own counts and compares them with ``DIR/result.json``, where that exists: the sums, the figures of each
-contract (folder ``CONTRACT``) and each row (folder ``CASE-RUNNER``). What ``counterfoil-lab approvals`` left has one
-wire for all and a store per case (``cases/CASE/receipts.db``): there each send is held against the store's own event
-rows, and bytes that nobody had allowed are counted, and uses of an approval beyond those it was good for. What
-``counterfoil-lab simulate`` left has a folder per virtual world, with what people decided there (``words.jsonl``) and
-whether what the deployment assumes held there (``world.json``).
+(the store, opened read-only), ``kills.jsonl`` (a line per SIGKILL) and ``troubles.jsonl`` (a line per other trouble),
+in DIR or in each folder directly below it. It prints its own counts and compares them with ``DIR/result.json``,
+where that exists: the sums, the figures of each contract (folder ``CONTRACT``) and each row (folder ``CASE-RUNNER``; or
+``CASE``, where a certified worker's own store stands below it, ``state/receipts.db``). What ``counterfoil-lab
+approvals`` left has one wire for all and a store per case (``cases/CASE/receipts.db``): there each send is held against
+the store's own event rows, and bytes that nobody had allowed are counted, and uses of an approval beyond those it was
+good for. What ``counterfoil-lab simulate`` left has a folder per virtual world, with what people decided there
+(``words.jsonl``) and whether what the deployment assumes held there (``world.json``).
 
 Exit codes: 0 the counts agree, or there is nothing to compare; 1 they do not; 2 the folder cannot be counted.
 A count whose source is missing is null; a result that claims it all the same disagrees.
@@ -28,12 +29,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-EFFECTS, WIRE, STORE, KILLS, RESULT = "effects.jsonl", "wire.jsonl", "receipts.db", "kills.jsonl", "result.json"
+EFFECTS, WIRE, STORE, RESULT = "effects.jsonl", "wire.jsonl", "receipts.db", "result.json"
+KILLS, TROUBLES = "kills.jsonl", "troubles.jsonl"
 WORDS, WORLD = "words.jsonl", "world.json"
 
 FROM_STORE = (
     "operations", "unrecorded", "excess_sends", "false_outcomes", "unknown_seen", "manual_review", "safe_to_retry",
-    "unsettled",
+    "unsettled", "unowned_unknowns",
 )  # fmt: skip
 SUMMED = ("effects", "sends", "duplicates", *FROM_STORE, "kills")
 AUTHORITY = ("cases", "bytes_sent_without_authority", "approvals_used_twice")
@@ -42,6 +44,8 @@ PER_CASE = ("effects", "sends", "authorised", "permission", "outcome")
 COMPARED = (
     *SUMMED,
     "kills_by_window",
+    "kills_by_aim",
+    "troubles",
     "second_effects",
     "false_beyond",
     *AUTHORITY,
@@ -59,10 +63,16 @@ SEQ_BITS = 15
 SALT_BYTES = 16
 """What stands before the payload in a claim's body."""
 
+STATE = "state"
+"""The folder that a certified worker was given for its own; its receipts stand there, where it kept any."""
+
 CASES = "cases"
 """Where a run keeps a store per case, with one provider for all."""
 ENDED_BY = {"deny": "denied", "revoke": "revoked", "expire": "expired"}
 """Decisions after which nothing may be claimed."""
+
+WORKER_DEAD = "house.worker_dead"
+"""By this rule another worker records that the one of an attempt has died."""
 
 CONTROL = "control"  # the provider's known item: looked for, never sent
 
@@ -88,6 +98,7 @@ class Receipt:
     unresolved: int = 0
     settled_by: str = ""
     step: str = ""
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +169,7 @@ def _read(store: sqlite3.Connection) -> Stored:
 
 def _receipt(row: Entry, begun: Event | None) -> Receipt:
     recorded = begun.record.get("provider_key") if begun else None
-    kept = {name: row[name] for name in ("dispatch", "unresolved", "settled_by", "step") if name in row}
+    kept = {name: row[name] for name in ("dispatch", "unresolved", "settled_by", "step", "owner") if name in row}
     return Receipt(
         name=row.get("provider_key") or recorded or row["key"],
         payload=begun.payload if begun else "",
@@ -207,7 +218,8 @@ def duplicates(effects: Iterable[Entry]) -> int:
 
 def count(folder: Path) -> Counts:
     """Count one run."""
-    effects, wire, found = lines(folder / EFFECTS), lines(folder / WIRE), stored(folder / STORE)
+    effects, wire = lines(folder / EFFECTS), lines(folder / WIRE)
+    found = stored(folder / STORE) or stored(folder / STATE / STORE)
     if effects is None:
         raise NotCountable(f"{folder} has no {EFFECTS}")
     sends = None if wire is None else [entry for entry in wire if entry.get("act") == "send"]
@@ -218,6 +230,8 @@ def count(folder: Path) -> Counts:
         "duplicates": duplicates(effects),
         "unnamed_effects": sum(1 for effect in effects if name_of(effect) is None),
     }
+    befallen = lines(folder / TROUBLES)
+    counts["troubles"] = None if befallen is None else dict(Counter(entry["trouble"] for entry in befallen))
     return counts | joined(effects, sends, found) | killed(lines(folder / KILLS), found)
 
 
@@ -239,6 +253,7 @@ def joined(effects: Sequence[Entry], sends: Sequence[Entry] | None, found: Store
         "manual_review": sum(1 for r in receipts if r.unresolved and r.step == "review"),
         "safe_to_retry": sum(1 for r in receipts if r.outcome == "rejected" and r.settled_by.startswith("absent")),
         "unsettled": sum(1 for r in receipts if r.unresolved and r.step != "review"),
+        "unowned_unknowns": sum(1 for r in receipts if r.unresolved and (r.owner == "" or not r.step)),
         "outcomes": dict(Counter(receipt.outcome for receipt in receipts)),
         "joined_on": found.joined_on,
     }
@@ -283,31 +298,42 @@ def is_false(receipt: Receipt, happened: Counter[str]) -> bool:
 def killed(kills: Sequence[Entry] | None, found: Stored | None) -> Counts:
     """Count the kills, and place each by what the killed worker's records say about that moment."""
     if kills is None or found is None:
-        return {"kills": None, "kills_by_window": None}
+        return {"kills": None, "kills_by_window": None, "kills_by_aim": None}
     placed = Counter(window(kill, found.events) for kill in kills)
-    return {"kills": len(kills), "kills_by_window": {name: placed[name] for name in WINDOWS}}
+    return {
+        "kills": len(kills),
+        "kills_by_window": {name: placed[name] for name in WINDOWS},
+        "kills_by_aim": dict(Counter(kill.get("aim", "") for kill in kills)),
+    }
 
 
 def window(kill: Entry, events: Iterable[Event]) -> str:
-    """Say what a worker was between when it was killed; what was written later, others wrote."""
-    began, claims, looks = False, set(), set()
+    """Say what a worker was between when it was killed: what it had begun and did not write down itself.
+
+    What was written later, others wrote; so they did with what they say of its death, or look for once more.
+    """
+    began, claims, looks, lost = False, set(), set(), set()
     for event in events:
         if event.at > kill["at"]:
             continue
         record = event.record
-        attempt = record.get("attempt", {})
+        attempt, facts = record.get("attempt", {}), record.get("facts", {})
         if event.kind == "begun" and attempt.get("worker") == kill["worker"]:
             claims.add((event.n, attempt["number"]))
             began = True
-        elif event.kind == "looking" and record.get("facts", {}).get("by") == kill["worker"]:
+        elif event.kind == "looking" and facts.get("by") == kill["worker"]:
             looks.add(event.n)
             began = True
+        elif event.kind == "looking" and event.n in looks:
+            lost.add("look_to_evidence")
         elif event.kind == "observed":
+            if (event.n, attempt) in claims and record.get("rule") == WORKER_DEAD:
+                lost.add("claim_to_outcome")
             claims.discard((event.n, attempt))
             looks -= {event.n} if record.get("source") == "look" else set()
-    if claims:
+    if claims or "claim_to_outcome" in lost:
         return "claim_to_outcome"
-    return "look_to_evidence" if looks else "after_outcome" if began else "before_claim"
+    return "look_to_evidence" if looks or lost else "after_outcome" if began else "before_claim"
 
 
 # -- virtual worlds ----------------------------------------------------------------------------------------------------
@@ -565,7 +591,8 @@ def disagreements(counts: Counts, result: Path) -> list[str]:
             figures = {part: said.get(part) for part in PER_CASE}
             found += compared(f"{name}: ", figures, runs.get(folder_of(name), {}))
             continue
-        found += compared(f"{name}: ", {"effects": row.get("effects"), "sends": row.get("sent")}, runs.get(name, {}))
+        counted = runs.get(name) or runs.get(row.get("case"), {})
+        found += compared(f"{name}: ", {"effects": row.get("effects"), "sends": row.get("sent")}, counted)
     return found
 
 

@@ -8,6 +8,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -109,6 +110,7 @@ def test_the_how_to_runs_as_printed(folder: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("LAB_AUTH", "Bearer lab-secret")
     (module,) = [t for _, t in blocks(ROOT / "docs/tutorial.md") if t.startswith("# payments.py\n")]
     (folder / "payments.py").write_text(module, encoding="utf-8")
+    shutil.copytree(ROOT / "examples", folder / "examples")
     page = Page(folder, {"notify": lambda order_id, trace_id: {}})
     page.python("from payments import ledger, refund\nID = refund('order-3001', 100, lose_the_answer=True).id")
     page.python(_HELD)
@@ -132,6 +134,15 @@ def test_the_how_to_runs_as_printed(folder: Path, monkeypatch: pytest.MonkeyPatc
             actions.load(folder / "appointments.yaml").close()
     assert (folder / "receipt.json").stat().st_mode & 0o777 == 0o600
     page.names["ledger"].close()
+
+
+def test_the_how_to_names_all_that_a_certified_worker_is_told(tmp_path: Path) -> None:
+    """The page has every variable that certify sets, and no other."""
+    from counterfoil.lab.certify import told
+
+    page = (ROOT / "docs/how-to.md").read_text(encoding="utf-8")
+    wanted = told(1, "order-1", tmp_path, 2.0)
+    assert set(re.findall(r"^\| `(COUNTERFOIL_LAB_[A-Z_]+)`", page, re.MULTILINE)) == set(wanted)
 
 
 def test_the_readme_guards_a_function_as_printed(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from counterfoil.cli.parser import count
+from counterfoil.cli.parser import count, seconds
+from counterfoil.lab.disk import Full
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.images.scripts import SCRIPTS
 from counterfoil.lab.kill_loop import CONTRACTS
@@ -16,12 +17,17 @@ from counterfoil.lab.world.provider import KINDS
 
 OPERATIONS, OPERATIONS_MAX = 200, 10_000
 KILLS, KILLS_MAX = 30, 1_000
+CHAOS_KILLS = 200
 ROUNDS, ROUNDS_MAX = 60, 1_000
 IMAGES, IMAGES_MAX = 21_000, 1_000_000
 SEED_MAX = 1_000_000_000
 SIMULATED, SIMULATED_MAX = 20_000, 10_000_000
 FAULTS, FAULTS_MAX = 1, 3
 SCHEDULES_MAX = 10_000_000
+DEADLINE_SECONDS, LIFE_SECONDS, SECONDS_MIN, SECONDS_MAX = 2.0, 60.0, 0.1, 3600.0
+
+WORKER = "--"
+"""What stands before a command of somebody else's."""
 
 SERVERS = ("provider", "proxy")
 """Commands that serve until they are ended; each reads its own arguments, and here they only have their line."""
@@ -57,6 +63,8 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
         ("simulate", "thousands of operations in virtual worlds, each with troubles of its own", _SIMULATE),
         ("exhaust", "one operation, and everything that can go wrong at any place", _EXHAUST),
         ("mutants", "each safety rule turned off once, and what notices", _MUTANTS),
+        ("chaos", "real workers killed, stopped, interrupted, with wrong clocks and full disks", _CHAOS),
+        ("certify", "any worker command through three accidents: certify [OPTION ...] -- COMMAND ...", _CERTIFY),
         ("bench", "what a receipt costs on this machine", _BENCH),
     ):
         command = commands.add_parser(
@@ -68,7 +76,18 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
         _shared(command)
     for name in SERVERS:
         commands.add_parser(name, help=f"the laboratory's {name}, until it is ended ({name} --help)", add_help=False)
-    return parser.parse_args(arguments)
+    ours, worker = parted(arguments)
+    asked = parser.parse_args(ours)
+    asked.worker = worker
+    if (asked.command == "certify") != bool(worker):
+        raise RunFailed("certify takes the command to certify after a bare --, and nothing else takes one")
+    return asked
+
+
+def parted(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Part a command line from the command of somebody else's that it ends in: that one's options are its own."""
+    at = arguments.index(WORKER) if WORKER in arguments else len(arguments)
+    return arguments[:at], arguments[at + 1 :]
 
 
 def _parser(prog: str, description: str) -> _Parser:
@@ -158,8 +177,43 @@ def _mutants(command: argparse.ArgumentParser) -> None:
     command.add_argument("--list", action="store_true", help="say what there is, and try none")
 
 
+def _chaos_kills(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--kills", metavar="N", type=count(1, KILLS_MAX), default=CHAOS_KILLS,
+        help=f"kills, with one trouble of each other kind for 20 (default {CHAOS_KILLS})",
+    )  # fmt: skip
+
+
+def _disk(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--disk", choices=[full.value for full in Full], help="how it is full: a small tmpfs where one can be mounted "
+        "(root), else a limit on one process's files (default: as well as this machine allows)",
+    )  # fmt: skip
+
+
+def _junit(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--junit", type=Path, metavar="FILE", help="also write the cases as JUnit XML")
+
+
+def _deadline(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--deadline", metavar="SECONDS", type=seconds(SECONDS_MIN, SECONDS_MAX), default=DEADLINE_SECONDS,
+        help="told to the worker: nothing it waits for may take longer; case L waits past it "
+        f"(default {DEADLINE_SECONDS:g})",
+    )  # fmt: skip
+
+
+def _life(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--life", metavar="SECONDS", type=seconds(SECONDS_MIN, SECONDS_MAX), default=LIFE_SECONDS,
+        help=f"how long the worker may take from start to end (default {LIFE_SECONDS:g})",
+    )  # fmt: skip
+
+
 _KILL_LOOP = (_operations, _kills, _contract, _seed)
 _IMAGES = (_images, _script, _seed)
+_CHAOS = (_chaos_kills, _seed, _disk)
+_CERTIFY = (_junit, _deadline, _life)
 _BENCH = (_store, _rounds)
 _SIMULATE = (_simulated, _seed)
 _EXHAUST = (_exhausted,)

@@ -25,7 +25,7 @@ HELD, BROKEN, NOT_RUN = 0, 1, 3
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = "--json" in given
+    as_json = "--json" in command_line.parted(given)[0]
     try:
         if given and given[0] in command_line.SERVERS:
             return _serve(*given)
@@ -84,19 +84,20 @@ def _announce(what: str) -> None:
 
 def _demo(asked: argparse.Namespace) -> int:
     from counterfoil.lab import demo
+    from counterfoil.lab.accident import ACCIDENTS
     from counterfoil.lab.agentloop import GUARDED
     from counterfoil.lab.canary import leaks
     from counterfoil.lab.progress import progress
     from counterfoil.lab.run_folder import run_folder, write_exports, write_result
 
     with run_folder(asked.keep) as top:
-        with progress(len(demo.ACCIDENTS) * len(demo.RUNNERS)) as step:
+        with progress(len(ACCIDENTS) * len(demo.RUNNERS)) as step:
             rows = demo.run(top, asked.sabotage, step)
         result = demo.as_json(rows)
         result["leaks"] = leaks(top)
         result["ok"] = result["ok"] and not result["leaks"]
         if asked.keep:
-            for case in demo.ACCIDENTS:
+            for case in ACCIDENTS:
                 write_exports(demo.folder_of(top, case, GUARDED))
             write_result(top, result)
         if not asked.json:
@@ -240,6 +241,56 @@ def _images(asked: argparse.Namespace) -> int:
     return _ended(result, as_json=asked.json)
 
 
+def _chaos(asked: argparse.Namespace) -> int:
+    from counterfoil.lab import chaos
+    from counterfoil.lab.disk import Full
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_exports, write_result
+
+    plan = chaos.Plan(asked.kills, asked.seed, asked.sabotage, Full(asked.disk) if asked.disk else None)
+    with run_folder(asked.keep) as top:
+        with progress(chaos.rounds_of(asked.kills)) as step:
+            result = chaos.run(top, plan, step)
+        if asked.keep:
+            write_exports(top)
+            write_result(top, result)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+        from counterfoil.lab.chaos_page import show
+
+        show(result, console())
+    return _ended(result, as_json=asked.json)
+
+
+def _certify(asked: argparse.Namespace) -> int:
+    from counterfoil.lab import certify
+    from counterfoil.lab.accident import ACCIDENTS
+    from counterfoil.lab.junit import checked as file_checked
+    from counterfoil.lab.junit import write
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_exports, write_result
+
+    junit = file_checked(asked.junit)
+    with run_folder(asked.keep) as top:
+        with progress(len(ACCIDENTS)) as step:
+            bounds = certify.Bounds(asked.deadline, asked.life)
+            trials = certify.run(top, asked.worker, bounds, asked.sabotage, step)
+        result = certify.as_json(trials)
+        if asked.keep:
+            for folder in (top / case for case in ACCIDENTS):
+                for receipts in certify.receipts_of(folder):
+                    write_exports(folder, receipts)
+            write_result(top, result)
+    if junit is not None:
+        write(junit, trials)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+        from counterfoil.lab.certify_page import show
+
+        show(trials, result["why"], console())
+    return _ended(result, as_json=asked.json)
+
+
 def _ended(result: Mapping[str, Any], *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(result), flush=True)
@@ -254,6 +305,8 @@ _RUNS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "exhaust": _exhaust,
     "mutants": _mutants,
     "images": _images,
+    "chaos": _chaos,
+    "certify": _certify,
     "bench": _bench,
 }
 """What carries each command out."""

@@ -10,23 +10,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterfoil.lab import sabotage
+from counterfoil.lab.accident import ACCIDENTS, Accident, committed, let_pass
 from counterfoil.lab.agentloop import GUARDED, LONGEST_DELIVERY_SECONDS, NAIVE, TRANSCRIPT
 from counterfoil.lab.contract_copy import write_copy
 from counterfoil.lab.credential import ENVIRONMENT
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.ground_truth import EFFECTS
 from counterfoil.lab.journal import read
 from counterfoil.lab.processes import Child, start_provider
 from counterfoil.lab.run_folder import STORE
 from counterfoil.lab.scoreboard import count_effects, read_only
-from counterfoil.lab.watch import wait_for
 
 SEND_DEADLINE_SECONDS = 1.0
 """How long a guarded sender may write in the demo: a loopback answer takes milliseconds, and case L waits for it."""
 LIFE_SECONDS_MAX = 40.0
 """How long one life of the agent may take; it needs about two seconds."""
-COMMIT_SECONDS_MAX = 20.0
-"""How long the provider's commit is waited for before the kill; it takes well under a second."""
+PASS_SECONDS_MAX = 20.0
+"""How long the passing of every deadline may take; it takes about as long as the deadline."""
 
 CONTRACT_CHANGES: Mapping[str, Any] = {
     "send_deadline_seconds": SEND_DEADLINE_SECONDS,
@@ -36,23 +35,6 @@ CONTRACT = "lab.lookup"
 ERRORS = "agent.err"
 """What the agent's last life said on its error stream."""
 
-
-class Accident(NamedTuple):
-    """What befalls the first send of a case."""
-
-    behaviour: str
-    """The provider's, towards the first request; the effect has happened in each."""
-    killed: bool
-    waits: bool
-    """The worker is started again only after every mark, deadline and time-out has passed."""
-    told: str
-
-
-ACCIDENTS: Mapping[str, Accident] = {
-    "T": Accident("lose_reply", killed=False, waits=False, told="reply lost, the tool reports an error"),
-    "K": Accident("hang", killed=True, waits=False, told="killed after the commit, started again at once"),
-    "L": Accident("hang", killed=True, waits=True, told="the same, started again after every deadline"),
-}
 
 RUNNERS = (NAIVE, GUARDED)
 
@@ -108,15 +90,11 @@ class _Scene:
 
     def play(self, case: str) -> Row:
         waited = 0.0
-        rule = {"route": "lookup", "behaviour": self._accident.behaviour, "nth": [1]}
-        with start_provider(self._folder, rules=[rule]) as provider:
+        with start_provider(self._folder, rules=[self._accident.rule]) as provider:
             if self._accident.killed:
                 with self._agent(provider.port) as agent:
                     self._kill(agent)
-                killed_at = time.monotonic()
-                if self._accident.waits:
-                    self._let_everything_pass()
-                waited = time.monotonic() - killed_at
+                waited = let_pass(self._accident, self._over, PASS_SECONDS_MAX)
             with self._agent(provider.port) as agent:
                 code = agent.wait(LIFE_SECONDS_MAX)
                 (self._folder / ERRORS).write_text(agent.errors(), encoding="utf-8")
@@ -132,21 +110,18 @@ class _Scene:
         return Child(argv, env=ENVIRONMENT, ready_seconds=None)
 
     def _kill(self, agent: Child) -> None:
-        """Kill the worker once the provider has committed; it cannot have heard an answer, for there is none."""
-        committed = self._folder / EFFECTS
-        wait_for("the first effect", lambda: bool(read(committed)) or not agent.running, COMMIT_SECONDS_MAX)
-        if not agent.running:
+        if not committed(agent, self._folder) or not agent.running:
             raise RunFailed(f"the {self._runner} agent ended before it could be killed: {agent.errors()}")
         agent.signal(signal.SIGKILL)
         agent.wait()
 
-    def _let_everything_pass(self) -> None:
-        """Wait until the clock the store goes by is past all that was promised of the killed worker."""
-        over = time.time() + SEND_DEADLINE_SECONDS + LONGEST_DELIVERY_SECONDS
-        if self._runner == GUARDED:
-            with closing(read_only(self._folder / STORE)) as store:
-                over = store.execute("SELECT max(deadline) FROM operation").fetchone()[0] + LONGEST_DELIVERY_SECONDS
-        wait_for("the passing of every deadline", lambda: time.time() > over, COMMIT_SECONDS_MAX)
+    def _over(self) -> float:
+        """When, by the clock the store goes by, all that was promised of the killed worker has passed."""
+        if self._runner != GUARDED:
+            return time.time() + SEND_DEADLINE_SECONDS + LONGEST_DELIVERY_SECONDS
+        with closing(read_only(self._folder / STORE)) as store:
+            deadline: float = store.execute("SELECT max(deadline) FROM operation").fetchone()[0]
+        return deadline + LONGEST_DELIVERY_SECONDS
 
 
 def as_json(rows: list[Row]) -> dict[str, Any]:

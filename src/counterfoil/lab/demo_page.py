@@ -15,8 +15,9 @@ from counterfoil.cli.marks import OUTCOMES, QUIET, RED, STRONG, SUCCEEDED, Legib
 from counterfoil.cli.story import story
 from counterfoil.cli.timeline import draw
 from counterfoil.domain.words import Outcome
+from counterfoil.lab.accident import ACCIDENTS
 from counterfoil.lab.agentloop import AMOUNT, GUARDED, NAIVE, ORDER, TRANSCRIPT
-from counterfoil.lab.demo import ACCIDENTS, RUNNERS, Row, folder_of
+from counterfoil.lab.demo import RUNNERS, Row, folder_of
 from counterfoil.lab.journal import read
 from counterfoil.lab.run_folder import STORE
 

@@ -5,38 +5,31 @@ The command is the real one in a process of its own; nothing in it knows of the 
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from counterfoil.lab import sabotage
 from counterfoil.lab.contract_copy import write_copy
-from counterfoil.lab.credential import ENVIRONMENT, SECRETS
+from counterfoil.lab.control import drain
+from counterfoil.lab.deployment import action, write_actions, write_intents
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.journal import Journal
 from counterfoil.lab.kill_aim import CONCURRENCY, CONCURRENCY_ELSE, Aim, Sights, aims, strike
-from counterfoil.lab.kill_window import Window, window
+from counterfoil.lab.kill_record import KillRecord
+from counterfoil.lab.kill_window import Window
+from counterfoil.lab.lifetime import check_ended, start_run
 from counterfoil.lab.processes import Child, start_provider
-from counterfoil.lab.provider import ACCOUNT
 from counterfoil.lab.run_folder import STORE
 from counterfoil.lab.scoreboard import score, total
-from counterfoil.lab.watch import wait_for
 
 CONTRACTS = ("lab.key", "lab.lookup", "lab.nothing")
 
-INTENTS, ACTIONS, KILLS = "intents.jsonl", "intents.yaml", "kills.jsonl"
+INTENTS, ACTIONS = "intents.jsonl", "intents.yaml"
 
 IDLE_ROUNDS_MAX = 20
 """Runs that end by themselves while kills are left; each then gets a kill nearer to its beginning."""
 WAIT_SECONDS = 60.0
 """What a run may wait for after its last line: the last receipt is settled a few seconds later."""
-RUN_SECONDS_MAX = 240.0
-"""One run to its end, of as many operations as may be asked for."""
-DRAIN_SECONDS_MAX = 30.0
 LATE_SECONDS = 0.4
 """How late the provider applies some requests; under the assumed longest delivery by far."""
 DELIVERY: Mapping[str, Any] = {
@@ -110,8 +103,7 @@ class _Loop:
     def __init__(self, folder: Path, contract: str, plan: Plan, step: Callable[[str], None]) -> None:
         self._folder, self._contract, self._plan, self._step = folder, contract, plan, step
         self._chance = random.Random(f"{plan.seed}:{contract}")
-        self._windows = dict.fromkeys((w.value for w in Window), 0)
-        self._killed = 0
+        self._record = KillRecord(folder, folder / STORE)
 
     def run(self) -> dict[str, Any]:
         route = self._contract.removeprefix("lab.")
@@ -119,103 +111,61 @@ class _Loop:
         with start_provider(self._folder, rules=rules) as provider:
             self._write_inputs(provider.port)
             self._until_done()
-            self._drain(provider.port)
+            drain(provider.port)
         self._step(f"{self._contract}: done")
         return self._figures()
 
     def _write_inputs(self, port: int) -> None:
         write_copy(self._folder, self._contract, CHANGES[self._contract])
-        action: dict[str, Any] = {
-            "contract": f"{self._contract}.yaml",
-            "base_url": f"http://127.0.0.1:{port}",
-            "account": ACCOUNT,
-            "secrets": dict(SECRETS),
-            "owner": "payments",
-            "authoriser": "payments-lead",
-        }
-        if self._contract == "lab.lookup":
-            action["longest_delivery"] = DELIVERY
-        actions = {"store": STORE, "actor": "agent:support", "actions": {"refund": action}}
-        (self._folder / ACTIONS).write_text(json.dumps(actions, indent=1) + "\n", encoding="utf-8")  # JSON is YAML
-        orders = [f"order-{number:04}" for number in range(1, self._plan.operations + 1)]
-        intents = [{"action": "refund", "key": o, "payload": {"order": o, "amount": 1500}} for o in orders]
-        lines = "".join(json.dumps(intent) + "\n" for intent in intents)
-        (self._folder / INTENTS).write_text(lines, encoding="utf-8")
+        assumed = {"longest_delivery": DELIVERY} if self._contract == "lab.lookup" else {}
+        write_actions(self._folder / ACTIONS, {"refund": action(self._contract, port, **assumed)}, store=STORE)
+        numbers = range(1, self._plan.operations + 1)
+        write_intents(self._folder / INTENTS, (("refund", f"order-{number:04}") for number in numbers))
 
     def _until_done(self) -> None:
         """Start the run again and again; the kills are used up before it is left to end by itself."""
         sights, listed = Sights(self._folder), self._aims()
         aim, idle = next(listed, None), 0
-        journal = Journal(self._folder / KILLS)
         while aim is not None:
             with self._start(aim) as child:
                 if strike(child, aim, sights, self._chance, sends=self._sends(sights)):
-                    self._count(journal, child.pid, aim)
+                    fell = self._record.add(child.pid, aim)
+                    self._step(f"{self._contract}: kill {self._record.kills} fell {fell.value}")
                     aim = next(listed, None)
                     continue
-                self._check(child)
+                check_ended(child, f"a run under {self._contract}")
             idle += 1
             if idle > IDLE_ROUNDS_MAX:
-                raise RunFailed(f"only {self._killed} of {self._plan.kills} kills met a run that was still running")
+                killed, planned = self._record.kills, self._plan.kills
+                raise RunFailed(f"only {killed} of {planned} kills met a run that was still running")
             aim = Aim.SOON
-        journal.close()
+        self._record.close()
         with self._start() as child:
-            self._check(child)
+            check_ended(child, f"a run under {self._contract}")
 
     def _start(self, aim: Aim | None = None) -> Child:
-        file = str(self._folder / INTENTS)
         calls = CONCURRENCY_ELSE if aim is None else CONCURRENCY.get(aim, CONCURRENCY_ELSE)
-        arguments = ("run", file, "--concurrency", str(calls), "--wait", str(WAIT_SECONDS), "--json")
-        argv = sabotage.command(self._plan.mutant, "counterfoil.cli", *arguments)
-        return Child(argv, env=ENVIRONMENT, ready_seconds=None)
+        return start_run(
+            self._folder / INTENTS, calls=calls, wait_seconds=WAIT_SECONDS, mutant=self._plan.mutant
+        )  # fmt: skip
 
     def _aims(self) -> Iterator[Aim]:
         return aims(self._plan.kills, self._chance, looks="read_budget" in CHANGES[self._contract])
 
     def _sends(self, sights: Sights) -> int:
         """About how many sends the next kill may let pass, so that enough are left for those after it."""
-        left = max(1, self._plan.kills - self._killed)
+        left = max(1, self._plan.kills - self._record.kills)
         return (self._plan.operations - sights.sends) // left - CONCURRENCY_ELSE  # those in flight go with the kill
-
-    def _count(self, journal: Journal, pid: int, aim: Aim) -> None:
-        at = time.time()
-        worker, fell = window(self._folder / STORE, pid)
-        journal.append({"at": at, "pid": pid, "worker": worker, "aim": aim.value, "window": fell.value})
-        self._windows[fell] += 1
-        self._killed += 1
-        self._step(f"{self._contract}: kill {self._killed} fell {fell.value}")
-
-    def _check(self, child: Child) -> None:
-        try:
-            code = child.wait(RUN_SECONDS_MAX)
-        except subprocess.TimeoutExpired as error:
-            raise RunFailed(f"a run under {self._contract} did not end by itself") from error
-        if code not in (0, 1):
-            raise RunFailed(f"a run under {self._contract} ended with {code}: {child.errors()}")
-
-    def _drain(self, port: int) -> None:
-        """Wait until no effect is on its way any more: only then is what did not happen known."""
-        import http.client
-
-        def late() -> int:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DRAIN_SECONDS_MAX)
-            try:
-                connection.request("GET", "/_lab/truth")
-                return int(json.loads(connection.getresponse().read())["late"])
-            finally:
-                connection.close()
-
-        wait_for("the draining of the provider", lambda: late() == 0, DRAIN_SECONDS_MAX)
 
     def _figures(self) -> dict[str, Any]:
         found = score(self._folder)
         counted = {name: getattr(found, name) for name in found.__struct_fields__}
-        plan, kills = self._plan, self._killed
+        plan, kills, windows = self._plan, self._record.kills, self._record.windows
         broken = found.duplicates + found.unrecorded + found.excess_sends + found.false_outcomes + found.unsettled
         ok = (
             broken == 0
             and (found.operations, kills) == (plan.operations, plan.kills)
             and found.unknown_seen * UNKNOWN_SHARE >= found.operations
-            and self._windows[Window.CLAIM_TO_OUTCOME] * IN_FLIGHT_SHARE >= kills
+            and windows[Window.CLAIM_TO_OUTCOME] * IN_FLIGHT_SHARE >= kills
         )
-        return {**counted, "kills": kills, "kills_by_window": dict(self._windows), "ok": ok}
+        return {**counted, "kills": kills, "kills_by_window": dict(windows), "ok": ok}

@@ -12,6 +12,9 @@ from typing import Any
 
 from counterfoil.lab.scoreboard import SEQ_BITS, read_only
 
+WORKER_DEAD = "house.worker_dead"
+"""The rule of the evidence by which another worker records that this one has died."""
+
 
 class Window(StrEnum):
     """What the killed process was between."""
@@ -36,27 +39,34 @@ def window(store: Path, pid: int) -> tuple[str, Window]:
     Returns:
         The worker's id, empty where it had not registered, and the window.
     """
-    if not store.exists():
+    if not is_made(store):
         return "", Window.BEFORE_CLAIM
     with closing(read_only(store)) as database:
-        try:
-            worker = _worker(database, pid)
-        except sqlite3.OperationalError:
-            # Killed while it made the file: a reader cannot roll the half-made one back, and nothing is in it.
-            return "", Window.BEFORE_CLAIM
+        worker = _worker(database, pid)
         return worker, _window(database, worker) if worker else Window.BEFORE_CLAIM
 
 
+def is_made(store: Path) -> bool:
+    """Whether a receipts file stands there with all its tables; one that a kill left half-made is none yet."""
+    if not store.exists():
+        return False
+    with closing(read_only(store)) as database:
+        try:
+            return bool(database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'worker'").fetchone())
+        except sqlite3.OperationalError:
+            return False  # a reader cannot roll the half-made file back, and nothing is in it
+
+
 def _worker(database: sqlite3.Connection, pid: int) -> str:
-    if not database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'worker'").fetchone():
-        return ""  # killed while it made the file
     row = database.execute("SELECT id FROM worker WHERE pid = ? ORDER BY started_at DESC LIMIT 1", (pid,)).fetchone()
     return str(row[0]) if row else ""
 
 
 def _window(database: sqlite3.Connection, worker: str) -> Window:
+    """Follow what the worker began to what it wrote down itself; what others wrote of it came after its death."""
     claims: set[tuple[int, int]] = set()
     looks: set[int] = set()
+    lost: set[Window] = set()
     began = False
     for n, kind, record in _events(database):
         if kind == "begun" and record["attempt"].get("worker") == worker:
@@ -65,13 +75,17 @@ def _window(database: sqlite3.Connection, worker: str) -> Window:
         elif kind == "looking" and record["facts"].get("by") == worker:
             looks.add(n)
             began = True
+        elif kind == "looking" and n in looks:
+            lost.add(Window.LOOK_TO_EVIDENCE)  # another worker looks: this one's evidence never came
         elif kind == "observed":
+            if record.get("rule") == WORKER_DEAD and (n, record["attempt"]) in claims:
+                lost.add(Window.CLAIM_TO_OUTCOME)
+            claims.discard((n, record["attempt"]))
             if record["source"] == "look":
                 looks.discard(n)
-            claims.discard((n, record["attempt"]))
-    if claims:
+    if claims or Window.CLAIM_TO_OUTCOME in lost:
         return Window.CLAIM_TO_OUTCOME
-    if looks:
+    if looks or lost:
         return Window.LOOK_TO_EVIDENCE
     return Window.AFTER_OUTCOME if began else Window.BEFORE_CLAIM
 

@@ -118,6 +118,17 @@ async def _delay_reply(passage: Passage, request: Message, rule: Rule) -> None:
     await passage.answer(reply)
 
 
+async def _stall_reply(passage: Passage, request: Message, rule: Rule) -> None:
+    reply = await passage.forward(request)
+    half = len(reply.raw) // 2 if rule.bytes is None else rule.bytes
+    passage.writer.write(reply.raw[:half])
+    await passage.writer.drain()
+    await asyncio.sleep(DELAY_SECONDS if rule.seconds is None else rule.seconds)
+    passage.writer.write(reply.raw[half:])
+    await passage.writer.drain()
+    passage.open = passage.open and not reply.last
+
+
 async def _refuse(passage: Passage, _rule: Rule) -> None:
     passage.reset()
 
@@ -135,6 +146,7 @@ REQUESTS: Mapping[str, Callable[[Passage, Message, Rule], Awaitable[None]]] = {
     "cut_reply": _cut_reply,
     "delay": _delay,
     "delay_reply": _delay_reply,
+    "stall_reply": _stall_reply,
 }
 
 CONNECTIONS: Mapping[str, Callable[[Passage, Rule], Awaitable[None]]] = {

@@ -6,6 +6,7 @@ it ends when the parent does, however that ends.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
@@ -28,6 +29,9 @@ STOP_SECONDS = 10.0
 
 READY_WORD = "ready"
 
+ERRORS = ".err"
+"""How the file ends that takes a child's error stream."""
+
 _READY_LINE_BYTES_MAX = 4096
 _ERROR_TAIL_BYTES = 2000  # enough for the last lines of a traceback
 _ANSWER_POLL_SECONDS = 0.02
@@ -48,21 +52,30 @@ class Child:
     Args:
         argv: program and arguments; no shell takes part.
         env: variables added to this process's own.
-        ready_seconds: how long to wait for its ready line; None waits for nothing.
+        ready_seconds: how long to wait for its ready line; None waits for nothing, and takes nothing of what it writes.
+        output: a new file for what it writes, beside one for its errors; such a child is a program that nobody here
+            wrote: it is never ready, and there is nothing for it to read.
 
     Raises:
         NotReady: with what the child wrote on its error stream.
     """
 
     def __init__(
-        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, ready_seconds: float | None = READY_SECONDS
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        ready_seconds: float | None = READY_SECONDS,
+        output: Path | None = None,
     ) -> None:
         self._argv = list(argv)
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
+        # Streams live as long as the child.
+        self._errors: IO[bytes] = tempfile.TemporaryFile() if output is None else output.with_suffix(ERRORS).open("w+b")  # noqa: SIM115
+        self._output = None if output is None else output.open("wb")
         self._process = subprocess.Popen(
             self._argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdin=subprocess.PIPE if output is None else subprocess.DEVNULL,
+            stdout=self._output or (subprocess.DEVNULL if ready_seconds is None else subprocess.PIPE),
             stderr=self._errors,
             env={**os.environ, **(env or {})},
             start_new_session=True,
@@ -112,6 +125,12 @@ class Child:
         self._release()
         return code
 
+    def kill_all(self) -> None:
+        """End the child and whatever it has started in its session, at once."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)  # it leads a session of its own: the group has its number
+        self.kill()
+
     def let_go(self) -> None:
         """Close the pipe to the child, as the end of this process would."""
         if self._process.stdin is not None:
@@ -160,7 +179,7 @@ class Child:
         return line
 
     def _release(self) -> None:
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
+        for stream in (self._process.stdin, self._process.stdout, self._errors, self._output):
             if stream is not None and not stream.closed:
                 stream.close()
 

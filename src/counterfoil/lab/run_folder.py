@@ -43,14 +43,19 @@ def write_result(folder: Path, result: dict[str, Any]) -> None:
     (folder / RESULT).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
-def write_exports(folder: Path) -> None:
-    """Leave every receipt of a run's store as the document that `counterfoil export` writes."""
+def write_exports(folder: Path, store: Path | None = None) -> None:
+    """Leave every receipt of a run's store as the document that `counterfoil export` writes.
+
+    Args:
+        folder: of the run.
+        store: where its receipts stand; default: right in the folder.
+    """
     import counterfoil
     from counterfoil.runtime.export import document, write
 
-    (folder / EXPORTS).mkdir()
-    with counterfoil.open(folder / STORE) as ledger:
+    (folder / EXPORTS).mkdir(exist_ok=True)
+    with counterfoil.open(store or folder / STORE) as ledger:
         for history in ledger.store.histories():
             receipt = ledger.get(history.operation.id)
             made = document(history, outcome=receipt.outcome)
-            write(folder / EXPORTS / f"{receipt.id}.json", made, store=folder / STORE)
+            write(folder / EXPORTS / f"{receipt.id}.json", made, store=ledger.store.path)

@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.mutants.catalogue import CATALOGUE, WORLDS
@@ -46,6 +48,8 @@ NOTICED: Mapping[str, tuple[frozenset[str], str]] = {
     "simulate": (IN_WORLDS, "no virtual world has a wire, a disk or a terminal"),
     "exhaust": (IN_WORLDS, "one operation meets nothing of it"),
     "mutants": (frozenset(), "it turns every rule off itself"),
+    "chaos": (EVERYWHERE, "nobody approves anything in the chaos"),
+    "certify": (EVERYWHERE, "nobody approves anything while a worker is certified"),
 }
 """What each command can notice, and why nothing else."""
 
@@ -73,6 +77,47 @@ def command(mutant: str | None, name: str, *arguments: str) -> list[str]:
     if mutant is None:
         return module(name, *arguments)
     return module("counterfoil.lab.sabotage", mutant, name, *arguments)
+
+
+class Everywhere:
+    """A rule turned off in every Python that a command of somebody else's starts, by way of its environment.
+
+    Python imports a module called `sitecustomize` before anything else, from wherever PYTHONPATH names first.
+
+    Args:
+        folder: gets that module, and a mark of each process that took it.
+        mutant: None where no rule is turned off: then nothing is written, and the environment is empty.
+    """
+
+    def __init__(self, folder: Path, mutant: str | None) -> None:
+        self._mutant, self._took = mutant, folder / "sabotage" / "took"
+        self.environment: Mapping[str, str] = {}
+        if mutant is not None:
+            self._took.parent.mkdir()
+            (self._took.parent / "sitecustomize.py").write_text(_SITE, encoding="utf-8")
+            path = os.pathsep.join(filter(None, [str(self._took.parent), os.environ.get("PYTHONPATH", "")]))
+            self.environment = {"PYTHONPATH": path, _NAMED: mutant}
+
+    def check(self) -> None:
+        """Make sure that the rule was off.
+
+        Raises:
+            RunFailed: no process took the module: whatever came out says nothing about the rule.
+        """
+        if self._mutant is not None and not self._took.exists():
+            raise RunFailed(f"--sabotage {self._mutant}: the command runs no Python that has counterfoil.lab")
+
+
+_NAMED = "COUNTERFOIL_LAB_SABOTAGE"
+_SITE = f"""\
+import os
+import pathlib
+
+from counterfoil.lab.sabotage import MUTANTS
+
+MUTANTS[os.environ["{_NAMED}"]]()
+pathlib.Path(__file__).with_name("took").touch()
+"""
 
 
 def main() -> None:

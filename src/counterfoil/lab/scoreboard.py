@@ -34,6 +34,8 @@ _FINDINGS = (
     "SELECT id >> ?, json_extract(CAST(record AS TEXT), '$.finding') FROM event WHERE kind = 'observed' ORDER BY id"
 )
 
+_UNOWNED = "SELECT count(*) FROM operation WHERE unresolved > 0 AND (owner = '' OR step = '')"
+
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of one run; each is counted, none is estimated."""
@@ -105,6 +107,12 @@ def score(folder: Path) -> Score:
         safe_to_retry=sum(r.outcome == "rejected" and r.settled_by.startswith("absent") for r in receipts),
         unsettled=sum(bool(r.unresolved) and r.step != "review" for r in receipts),
     )
+
+
+def unowned(folder: Path) -> int:
+    """Count the unresolved operations that nobody owns, or that nobody's turn it is: they would lie there for ever."""
+    with closing(read_only(folder / STORE)) as store:
+        return int(store.execute(_UNOWNED).fetchone()[0])
 
 
 def total(scores: Iterable[Mapping[str, Any]], names: Sequence[str] = ADDED) -> dict[str, int]:

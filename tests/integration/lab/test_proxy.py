@@ -28,6 +28,7 @@ SPOILT = {
     "cut_reply": (CUT, 1),
     "delay": (None, 1),
     "delay_reply": (None, 1),
+    "stall_reply": (None, 1),
 }
 """What the caller sees instead of its answer, and how many effects there are in the end."""
 
@@ -156,6 +157,20 @@ def test_a_reply_is_cut_after_so_many_bytes(before, connect, sent):
     line = connect(port)
     line.sendall(b"GET / HTTP/1.1\r\n\r\n")
     assert read_all(line) == b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"[:sent]
+
+
+def test_an_answer_stalls_halfway(before, connect):
+    """The first bytes arrive, then none for a while, then the rest: nothing of the answer is lost."""
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+    _, port = before(answer, {"behaviour": "stall_reply", "bytes": 20, "seconds": 0.4})
+    line = connect(port)
+    line.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    assert line.recv(65536) == answer[:20]
+    line.settimeout(0.1)
+    with pytest.raises(TimeoutError):
+        line.recv(1)
+    line.settimeout(SECONDS)
+    assert line.recv(65536) == answer[20:]
 
 
 @pytest.mark.parametrize("sent", [1, 20, 44])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import json
 import shutil
@@ -12,6 +13,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from counterfoil.lab.kill_window import window
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "recount.py"
 AGREES, DISAGREES, CANNOT = 0, 1, 2
@@ -97,10 +100,13 @@ def test_a_clean_run_counts_clean(tmp_path):
         "manual_review": 0,
         "safe_to_retry": 0,
         "unsettled": 0,
+        "unowned_unknowns": 0,
         "outcomes": {"succeeded": 1, "unknown": 1},
         "joined_on": "provider_key",
         "kills": None,
         "kills_by_window": None,
+        "kills_by_aim": None,
+        "troubles": None,
         "disagreements": [],
         "ok": True,
     }
@@ -239,10 +245,13 @@ def begun(worker):
 OBSERVED = {"attempt": 1, "source": "answer", "finding": "unknown"}
 LOOKING = {"note": "look", "facts": {"by": "w1"}}
 LOOKED = {"attempt": 1, "source": "look", "finding": "succeeded"}
+BURIED = {"attempt": 1, "source": "transport", "finding": "unknown", "rule": "house.worker_dead"}
+OTHER = {"note": "look", "facts": {"by": "w2"}}
+STARTED = [("begun", 1.0, begun("w2"))]
 
 
 @pytest.mark.parametrize(
-    ("history", "window"),
+    ("history", "placed"),
     [
         ([], "before_claim"),
         ([("begun", 1.0, begun("w2"))], "before_claim"),
@@ -251,17 +260,47 @@ LOOKED = {"attempt": 1, "source": "look", "finding": "succeeded"}
         ([("begun", 1.0, begun("w1")), ("observed", 2.0, OBSERVED)], "after_outcome"),
         ([("begun", 1.0, begun("w2")), ("observed", 2.0, OBSERVED), ("looking", 3.0, LOOKING)], "look_to_evidence"),
         ([("begun", 1.0, begun("w2")), ("looking", 3.0, LOOKING), ("observed", 4.0, LOOKED)], "after_outcome"),
+        ([("begun", 1.0, begun("w1")), ("observed", 2.0, BURIED), ("observed", 3.0, LOOKED)], "claim_to_outcome"),
+        ([*STARTED, ("looking", 2.0, LOOKING), ("looking", 3.0, OTHER), ("observed", 4.0, LOOKED)], "look_to_evidence"),
     ],
 )
-def test_a_kill_is_placed_by_what_was_on_record(tmp_path, history, window):
-    """What the killed worker had begun and not written down says where it was; what came later, others wrote."""
+def test_a_kill_is_placed_by_what_was_on_record(tmp_path, history, placed):
+    """What the killed worker had begun and not written down itself says where it was; the rest, others wrote."""
     write(tmp_path, effects=[])
     store(tmp_path, (1, "k1", "unknown", 1, "p1"))
     events(tmp_path, *((1, seq, kind, at, record, None) for seq, (kind, at, record) in enumerate(history, start=1)))
     (tmp_path / "kills.jsonl").write_text('{"at": 5.0, "pid": 1, "worker": "w1"}\n')
     counts = recount(tmp_path)
     assert counts["kills"] == 1
-    assert {name for name, kills in counts["kills_by_window"].items() if kills} == {window}
+    assert {name for name, kills in counts["kills_by_window"].items() if kills} == {placed}
+    assert laboratory(tmp_path, (e for e in history if e[1] <= 5.0)) == placed
+
+
+def laboratory(folder, history):
+    """Where the laboratory places the same kill, by what was on record right after it."""
+    (folder / "receipts.db").unlink()
+    store(folder, (1, "k1", "unknown", 1, "p1"))
+    events(folder, *((1, seq, kind, at, record, None) for seq, (kind, at, record) in enumerate(history, start=1)))
+    with contextlib.closing(sqlite3.connect(folder / "receipts.db", isolation_level=None)) as database:
+        database.execute("CREATE TABLE worker (id TEXT, pid INTEGER, started_at REAL)")
+        database.execute("INSERT INTO worker VALUES ('w1', 1, 0.0)")
+    return window(folder / "receipts.db", 1)[1].value
+
+
+def test_kills_and_troubles_are_counted_by_kind(tmp_path):
+    """Each kill by what it was aimed at, each other trouble by its name, and what nobody owns among the unresolved."""
+    columns = "n INTEGER PRIMARY KEY, key TEXT, outcome TEXT, unresolved INTEGER, step TEXT, owner TEXT"
+    write(tmp_path, effects=[], result={"kills_by_aim": {"send": 2, "look": 1}, "troubles": {"clock": 1}})
+    store(tmp_path, *((n, f"k{n}", "unknown", 1, step, owner) for n, (step, owner) in enumerate(
+        [("review", "o"), ("review", ""), ("", "o"), ("look", "o")])), columns=columns)  # fmt: skip
+    events(tmp_path)
+    aims = ["send", "look", "send"]
+    (tmp_path / "kills.jsonl").write_text("".join(f'{{"at": 1, "worker": "", "aim": "{aim}"}}\n' for aim in aims))
+    (tmp_path / "troubles.jsonl").write_text('{"trouble": "clock"}\n{"trouble": "disk"}\n')
+    counts = recount(tmp_path, code=DISAGREES)
+    assert counts["kills_by_aim"] == {"send": 2, "look": 1}
+    assert counts["unowned_unknowns"] == 2
+    assert counts["disagreements"] == ["troubles: reported {'clock': 1}, counted {'clock': 1, 'disk': 1}"]
 
 
 def test_runs_in_folders_below_are_summed(tmp_path):

@@ -1,0 +1,129 @@
+"""Mixed trouble: real workers on one file of receipts, killed, stopped, interrupted, with wrong clocks and full disks.
+
+Between them and the provider are two bad ways, and the provider itself fails after it has acted. In the end every fault
+is turned off, two runs of everything go on until nothing is left to do, and what happened is counted outside.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from counterfoil.lab.chaos_round import Rounds, Trouble
+from counterfoil.lab.chaos_scene import Scene
+from counterfoil.lab.disk import Full, disk
+from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.kill_aim import Aim, aims
+from counterfoil.lab.kill_window import Window
+from counterfoil.lab.lifetime import CLI
+from counterfoil.lab.processes import module
+from counterfoil.lab.run_folder import STORE
+from counterfoil.lab.scoreboard import Score, score, unowned
+
+SHARES = (
+    (Aim.SEND, 0.3), (Aim.START, 0.15), (Aim.SOCKET, 0.15), (Aim.EFFECT, 0.15), (Aim.RANDOM, 0.15), (Aim.LOOK, 0.1),
+)  # fmt: skip
+"""Where the kills are aimed."""
+TROUBLE_SHARE = 20
+"""One trouble of each other kind for so many kills."""
+
+MUST_BE_NOUGHT = (
+    "duplicates", "false_outcomes", "unrecorded", "excess_sends", "unsettled", "unowned_unknowns", "violations",
+)  # fmt: skip
+UNKNOWN_SHARE = 10
+"""At least one operation that was unknown for so many kills, or the figures say nothing."""
+IN_FLIGHT_SHARE = 5
+"""At least one kill in so many must have fallen between claim and outcome."""
+VERIFY_SECONDS_MAX = 60.0
+
+
+class Plan(NamedTuple):
+    """What is asked of the chaos."""
+
+    kills: int
+    seed: int = 1
+    mutant: str | None = None
+    full: Full | None = None
+    """How the disk is to be full; None: as well as this machine allows."""
+
+
+def run(top: Path, plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
+    """Run the chaos and return its figures.
+
+    Args:
+        top: gets the raw truth.
+        plan: how much of it, and by which seed.
+        step: told of every round, and of the calm after them.
+
+    Raises:
+        RunFailed: it could not be made, or a worker ended in a way that no trouble explains.
+    """
+    began = time.monotonic()
+    chance = random.Random(plan.seed)
+    with disk(top, plan.full) as room, ExitStack() as house:
+        scene = Scene(top, room, plan.mutant, chance, house)
+        rounds = Rounds(scene, chance, plan.kills, step)
+        for entry in programme(plan.kills, room.full, chance):
+            rounds.play(entry)
+        rounds.finish()
+        scene.calm(rounds.ahead)
+        step("calm")
+    figures = _figures(top, rounds, lines=len(scene.orders)) | {
+        "disk_full": room.full.value,
+        "seconds": round(time.monotonic() - began, 1),
+    }
+    return {**figures, "ok": _holds(figures, plan)}
+
+
+def rounds_of(kills: int) -> int:
+    """How many steps a run is told of."""
+    return kills + len(Trouble) * -(-kills // TROUBLE_SHARE) + 1
+
+
+def programme(kills: int, full: Full, chance: random.Random) -> list[Aim | Trouble]:
+    """Every round there will be, in an order drawn by chance."""
+    each = -(-kills // TROUBLE_SHARE)
+    troubles = [trouble for trouble in Trouble if trouble is not Trouble.DISK or full is not Full.NONE]
+    rounds: list[Aim | Trouble] = [*aims(kills, chance, looks=True, shares=SHARES), *(troubles * each)]
+    chance.shuffle(rounds)
+    return rounds
+
+
+def _figures(top: Path, rounds: Rounds, *, lines: int) -> dict[str, Any]:
+    found, record = score(top), rounds.record
+    return {
+        "kills": record.kills,
+        "kills_by_window": dict(record.windows),
+        "kills_by_aim": dict(sorted(record.aims.items())),
+        "troubles": dict(sorted(rounds.troubles.items())),
+        "ends": dict(sorted(rounds.ends.items())),
+        "lines": lines,
+        **{name: getattr(found, name) for name in Score.__struct_fields__},
+        "unowned_unknowns": unowned(top),
+        "violations": _violations(top / STORE),
+    }
+
+
+def _violations(store: Path) -> int:
+    """What `counterfoil verify` finds wrong in the file, after all that."""
+    argv = module(CLI, "verify", "--store", str(store), "--json")
+    run = subprocess.run(argv, capture_output=True, text=True, timeout=VERIFY_SECONDS_MAX, check=False)
+    try:
+        return len(json.loads(run.stdout)["violations"])
+    except (ValueError, KeyError) as error:
+        raise RunFailed(f"the receipts cannot be verified: {run.stderr}") from error
+
+
+def _holds(figures: Mapping[str, Any], plan: Plan) -> bool:
+    return (
+        not any(figures[name] for name in MUST_BE_NOUGHT)
+        and (figures["kills"], figures["operations"]) == (plan.kills, figures["lines"])
+        and figures["unknown_seen"] * UNKNOWN_SHARE >= plan.kills
+        and figures["kills_by_window"][Window.CLAIM_TO_OUTCOME] * IN_FLIGHT_SHARE >= plan.kills
+    )
