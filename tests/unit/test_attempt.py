@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from counterfoil.domain.attempt import Attempt, contradiction, fold, settle
@@ -66,6 +67,37 @@ def test_a_success_after_not_sent_is_no_contradiction():
     """Connection refused, then sent again and done: the first attempt still did nothing."""
     assert findings(attempts(N, None), evidence(S, 2, Coverage.PROVIDER_KEY)) == ([N, S], False)
     assert findings(attempts(R, None), evidence(S, 2, Coverage.PROVIDER_KEY)) == ([R, S], False)
+
+
+@pytest.mark.parametrize("nothing", [N, R])
+def test_which_of_them_did_nothing_may_be_said_before_or_after_the_effect(nothing):
+    """A paused sender wakes after its repeat was answered, and says that it did nothing: the repeat did it (cell 19-N).
+
+    In either order the same is known, and nothing is contradicted; unless nobody is left who may have caused it.
+    """
+    done = evidence(S, 2, Coverage.PROVIDER_KEY, external_id="ef_1")
+    first, odd = settle(settle(attempts(U, None), done)[0], evidence(nothing, 1))
+    other, none = settle(settle(attempts(U, None), evidence(nothing, 1))[0], done)
+    assert (first, odd) == (other, none)
+    assert [(a.finding, a.external_id) for a in first] == [(nothing, ""), (S, "ef_1")]
+    assert findings(first, evidence(nothing, 2)) == ([nothing, S], True)
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (attempts(S), evidence(N, 1)),
+        (attempts(S, S), evidence(N, 1)),
+        (attempts(S, U), evidence(R, 1)),
+        (attempts(S, S), evidence(R, 1, Coverage.PROVIDER_KEY)),
+    ],
+)
+def test_two_effects_are_not_one(before, said):
+    """Each attempt with an effect of its own, or with one that has no name: what denies one of them contradicts it."""
+    assert settle(before, said)[1]
+    named = tuple(msgspec.structs.replace(a, external_id=f"ef_{a.number}") for a in before)
+    after, contradicts = settle(named, said)
+    assert (after[0].finding, contradicts) == (S, True)
 
 
 @pytest.mark.parametrize("nothing", [N, R, B])

@@ -80,6 +80,8 @@ def settle(attempts: tuple[Attempt, ...], evidence: Evidence) -> tuple[tuple[Att
         finding, external_id = attempt.finding, attempt.external_id
         if attempt.number in covered:
             finding, conflict = _move(attempt, evidence)
+            if conflict and _was_another(attempts, attempt, evidence):
+                finding, conflict, external_id = evidence.finding, False, ""
             contradicts = contradicts or conflict
             external_id = external_id or (evidence.external_id if finding is evidence.finding else "")
         moved.append(msgspec.structs.replace(attempt, finding=finding, quiesced=quiesced, external_id=external_id))
@@ -148,6 +150,17 @@ def _move(attempt: Attempt, evidence: Evidence) -> tuple[Finding | None, bool]:
             return old, True  # proof stays; what denies it opens a discrepancy
         case _:
             return old, False  # two ways of saying that nothing happened
+
+
+def _was_another(attempts: tuple[Attempt, ...], attempt: Attempt, evidence: Evidence) -> bool:
+    """An attempt says of itself that it did nothing, and the effect that was laid to it stands for another one too.
+
+    One effect under a key is laid to every attempt that may have caused it. Which of them did not cause it may be known
+    before or after that, and contradicts nothing while another one is left that may have.
+    """
+    own = evidence.finding in (Finding.NOT_SENT, Finding.REJECTED) and evidence.coverage is Coverage.ATTEMPT
+    others = (a for a in attempts if a.number != attempt.number and a.finding in _HAPPENED)
+    return own and bool(attempt.external_id) and any(a.external_id == attempt.external_id for a in others)
 
 
 def _other_object(attempt: Attempt, evidence: Evidence) -> bool:
