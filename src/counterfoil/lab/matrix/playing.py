@@ -25,52 +25,60 @@ SHOWN_MAX = 5
 
 
 def played(cell: Cell, keep: Path | None) -> dict[str, Any]:
-    """Play every life of one cell, and say what is not as it must be."""
+    """Play every life of one cell, and what cannot be played in a virtual world; say what is not as it must be.
+
+    Args:
+        cell: not pending.
+        keep: gets a folder for each life, with its truth and its receipts; None: nothing is kept.
+    """
     said: list[str] = []
     sums: Counter[str] = Counter()
     lives = cell.lives()
-    for number, life in enumerate(lives):
-        with run.folder() as folder:
-
-            def ended(scene: Scene) -> None:
-                scene.stands = scene.read(STANDS)
-                sums.update(sends=len(scene.truth.wire), effects=len(scene.truth.effects), **counted(scene))
-                if keep is not None:
-                    _kept(scene, folder_of(keep, cell.name, number))  # noqa: B023 - told before the next life
-
-            said += [f"{said} (life {number})" for said in judged(life, cell.kind, folder, ended)]
+    with run.virtual():
+        for number, life in enumerate(lives):
+            where = None if keep is None else folder_of(keep, cell.name, number)
+            with run.folder() as folder:
+                found = judged(life, cell.kind, folder, lambda scene, where=where: _ended(scene, sums, where))
+            said += [f"{each} (life {number})" for each in found]
     if cell.row.real is not None:
         with run.folder() as folder:
             said += cell.row.real(cell.kind, folder)
-    return {"cell": cell.name, "lives": len(lives) or 1, "said": said, "sums": dict(sums)}
+    return {"cell": cell.name, "lives": len(lives) + (cell.row.real is not None), "said": said, "sums": dict(sums)}
+
+
+def _ended(scene: Scene, sums: Counter[str], where: Path | None) -> None:
+    """Count what happened, and keep it where it is to be kept."""
+    scene.stands = scene.read(STANDS)
+    sums.update(sends=len(scene.truth.wire), effects=len(scene.truth.effects), **counted(scene))
+    if where is not None:
+        _kept(scene, where)
 
 
 def _kept(scene: Scene, folder: Path) -> None:
     scene.truth.keep(folder, assumptions="hold" if scene.options.assumptions_hold else "broken")
     shutil.copy(scene.path, folder / scene.path.name)
-    for name in ("-wal",):
-        log = scene.path.with_name(scene.path.name + name)
-        if log.exists():
-            shutil.copy(log, folder / log.name)
+    log = scene.path.with_name(f"{scene.path.name}-wal")
+    if log.exists():  # its processes are not closed yet
+        shutil.copy(log, folder / log.name)
 
 
 def _swept(share: int, of: int) -> Iterator[dict[str, Any]]:
-    for number, sweep in enumerate(sweeps.all_of()):
-        if number % of == share:
-            yield sweeps.played(sweep)
+    with run.virtual():
+        for number, sweep in enumerate(sweeps.all_of()):
+            if number % of == share:
+                yield sweeps.played(sweep)
 
 
 def main() -> None:
     """Play what is asked for."""
-    what, *rest = sys.argv[1:]
-    with run.virtual():
-        if what == "sweeps":
-            told: Iterator[dict[str, Any]] = _swept(int(rest[0]), int(rest[1]))
-        else:
-            keep = Path(rest[0]) if rest[0] else None
-            told = (played(CELLS[name], keep) for name in rest[1:])
-        for line in told:
-            print(json.dumps(line), flush=True)
+    what, first, *rest = sys.argv[1:]
+    if what == "sweeps":
+        told = _swept(int(first), int(rest[0]))
+    else:
+        keep = Path(first) if first else None
+        told = (played(CELLS[name], keep) for name in rest)
+    for line in told:
+        print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":

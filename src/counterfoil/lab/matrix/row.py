@@ -28,7 +28,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     noticed: Mapping[str, str] | str = ""
     """The mutant that makes the cell fail; by code where it differs, with `*` for the others."""
     real: Callable[[str], list[str]] | None = None
-    """Where no life can show it: plays it for real and says what is not as it must be."""
+    """What a virtual world cannot show: plays it for real and says what is not as it must be."""
     awaits: str = ""
     """What will build what it is about."""
 

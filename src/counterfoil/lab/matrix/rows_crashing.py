@@ -6,6 +6,7 @@ import asyncio
 
 from counterfoil.cli.exits import Terminated
 from counterfoil.lab.matrix.acts import call, decide, ordinary, sweep, sweeping
+from counterfoil.lab.matrix.cancelled import cancelled_in_flight
 from counterfoil.lab.matrix.expected import (
     BLIND,
     KEYED,
@@ -92,7 +93,13 @@ def _approved(code: str) -> tuple[Life, ...]:
             Moment(2.2, ready), Moment(END, {"permission": "revoked", "dispatch": "not_started", "all_sends": 0})
         ),
     )  # fmt: skip
-    return (sent, over, taken_back)
+    ends_meanwhile = Life(
+        acts=(*first, *sweeping(begins=2.0)), asks=1, strikes=(Strike("stop", "before Amend", by="worker", seconds=400.0),),
+        moments=(
+            Moment(2.2, ready), Moment(950.0, {"permission": "expired", "dispatch": "not_started", "all_sends": 0})
+        ),
+    )  # fmt: skip
+    return (sent, over, taken_back, ends_meanwhile)
 
 
 
@@ -250,7 +257,8 @@ ROWS = (
     Row(
         number=40, point="SIGTERM or a cancellation in the middle of a send",
         requires="U on record, then it goes on", never="swallow it; call it cancelled",
-        lives=lambda code: _interrupted(code, Terminated, asyncio.CancelledError), noticed="sigterm_is_cancelled",
+        lives=lambda code: _interrupted(code, Terminated, asyncio.CancelledError), real=cancelled_in_flight,
+        noticed="sigterm_is_cancelled",
     ),
     Row(
         number=41, point="KeyboardInterrupt, SystemExit or MemoryError in the middle of a send",

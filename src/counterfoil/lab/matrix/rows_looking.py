@@ -5,9 +5,9 @@ from __future__ import annotations
 from counterfoil.lab.matrix.acts import answered_late, call, decide, find, ordinary, sweep, sweeping
 from counterfoil.lab.matrix.expected import (
     BLIND,
+    FLYING,
     KEYED,
     LOOKED,
-    READY,
     STRONG,
     absent,
     conflict,
@@ -28,17 +28,19 @@ LATE, BEYOND = 55.0, 600.0
 
 
 def _clock_set_back(code: str) -> tuple[Life, ...]:
-    """What has ended stays ended, though the clock says an hour ago, or yesterday."""
-    del code
-    return tuple(
-        Life(
-            acts=(ASKED, APPROVED, Act(PAST, "caller", call(amount=2, key="order-2")), *sweeping(begins=PAST + 10.0)),
-            asks=1, stepped=True,
-            strikes=(Strike("clock_step", "before Propose", by="caller", nth=3, seconds=-HOUR),) * 1,
-            moments=(Moment(END, {"permission": "expired", "dispatch": "not_started", "all_sends": 0}),),
-        )
-        for _ in (0,)
+    """What has ended stays ended, and no deadline moves, though a clock says that it is an hour ago."""
+    back = -HOUR
+    approval = Life(
+        acts=(ASKED, APPROVED, Act(PAST, "caller", call(amount=2, key="order-2")), *sweeping(begins=PAST + 10.0)),
+        asks=1, stepped=True, strikes=(Strike("clock_step", "before Propose", nth=3, seconds=back),),
+        moments=(Moment(END, {"permission": "expired", "dispatch": "not_started", "all_sends": 0}),),
     )  # fmt: skip
+    in_flight = Life(
+        acts=ordinary(begins=11.0), sends=("reply_lost",), stepped=True,
+        strikes=(Strike("clock_step", "after Claim", nth=2, seconds=back),),
+        moments=(Moment(5.0, FLYING), Moment(DEADLINE, unknown(code, sends=1)), Moment(END, end_of(code, happened=True))),
+    )  # fmt: skip
+    return (approval, in_flight)
 
 
 def _key_forgotten(code: str) -> tuple[Life, ...]:
@@ -225,7 +227,8 @@ ROWS = (
     Row(
         number=29, point="the provider does it twice of its own accord",
         requires="succeeded; two shown by a look are a discrepancy", never="hide the second",
-        lives=_doubled, noticed="timeout_is_rejected",
+        lives=_doubled,
+        noticed={"*": "duplicate_is_one", "0": "timeout_is_rejected", "B": "timeout_is_rejected"},
     ),
     Row(
         number=37, point="the read budget is spent", requires="a named person's", never="look on; close it",

@@ -43,25 +43,28 @@ def _over(code: str) -> tuple[Life, ...]:
         strikes=(Strike("stop", "before Amend", by="worker", seconds=5.0),),
         moments=(Moment(END, {"permission": "revoked", "dispatch": "not_started", "all_sends": 0}),),
     )  # fmt: skip
-    return (expired, revoked, at_the_claim)
+    ends_at_the_claim = Life(
+        acts=(ASKED, APPROVED, *sweeping(begins=2.0)), asks=1,
+        strikes=(Strike("stop", "before Amend", by="worker", seconds=PAST),),
+        moments=(Moment(END, {"permission": "expired", "dispatch": "not_started", "all_sends": 0}),),
+    )  # fmt: skip
+    return (expired, revoked, at_the_claim, ends_at_the_claim)
 
 
 def _revoked_too_late(code: str) -> tuple[Life, ...]:
-    """The claim is the commit point: what was claimed may finish, and nothing goes after it."""
-    del code
-    return (
-        Life(
-            acts=(
-                ASKED, APPROVED, *sweeping(begins=2.0), Act(4.0, "desk", decide("revoke")),
-                Act(AGAIN, "caller", call()),
-            ),
-            asks=1, strikes=(Strike("stop", "before Send", by="worker", seconds=5.0),),
-            moments=(
-                Moment(5.0, FLYING | {"permission": "revoked", "sends": 0}),
-                Moment(END, succeeded("answer", attempts=1, permission="revoked")),
-            ),
-        ),
+    """The claim is the commit point: what was claimed may finish, and nothing goes after it, under no key either."""
+    acts = (ASKED, APPROVED, *sweeping(begins=2.0), Act(4.0, "desk", decide("revoke")), Act(AGAIN, "caller", call()))
+    claimed = Moment(5.0, FLYING | {"permission": "revoked", "sends": 0})
+    pause = (Strike("stop", "before Send", by="worker", seconds=5.0),)
+    finished = Life(
+        acts=acts, asks=1, strikes=pause,
+        moments=(claimed, Moment(END, succeeded("answer", attempts=1, permission="revoked"))),
     )  # fmt: skip
+    lost = Life(
+        acts=acts, asks=1, strikes=pause, sends=("reply_lost",), looks=BLIND if code in LOOKED else (),
+        moments=(claimed, Moment(END, review(1, 1, attempts=1, permission="revoked"))),
+    )  # fmt: skip
+    return (finished, lost)
 
 
 def _changed(code: str) -> tuple[Life, ...]:
@@ -139,7 +142,30 @@ def _crossed(code: str) -> tuple[Life, ...]:
                 ),
             )
         )  # fmt: skip
-    return tuple(lives)
+    return (*lives, *_crossed_elsewhere())
+
+
+def _crossed_elsewhere() -> tuple[Life, ...]:
+    """The same where both words would do by themselves: two yeses to what takes two, two owners."""
+    two = Life(
+        acts=(
+            ASKED, Act(0.5, "desk", decide("approve", seen=1)), Act(0.6, "desk 2", decide("approve", "user:ben", seen=1)),
+            Act(2.0, "desk 2", decide("approve", "user:ben")), *sweeping(begins=3.0),
+        ),
+        asks=2,
+        moments=(
+            Moment(SEEN, PENDING | {"decided": ("approve",), "told": "NotDecided"}),
+            Moment(END, {"permission": "authorized", "decided": ("approve", "approve"), "all_sends": 1}),
+        ),
+    )  # fmt: skip
+    owners = Life(
+        acts=(
+            ASKED, Act(0.5, "desk", decide("assign", seen=1, owner="ada")),
+            Act(0.6, "desk 2", decide("assign", "user:ben", seen=1, owner="ben")),
+        ),
+        asks=1, moments=(Moment(SEEN, PENDING | {"owner": "ada", "told": "NotDecided", "decided": ("assign",)}),),
+    )  # fmt: skip
+    return (two, owners)
 
 
 ROWS = (
@@ -151,7 +177,7 @@ ROWS = (
     Row(
         number=31, point="revoked after the claim, before the first byte",
         requires="what is claimed may finish; nothing after it", never="another attempt",
-        lives=_revoked_too_late, noticed="claim_ignores_state",
+        lives=_revoked_too_late, noticed="timeout_is_rejected",
     ),
     Row(
         number=32, point="payload or destination changed after the approval", requires="refused, or asked anew",
@@ -159,7 +185,7 @@ ROWS = (
     ),
     Row(
         number=33, point="an operator clicks twice", requires="one decision", never="two attempts; two people",
-        lives=_twice, noticed={"*": "override_reusable", "B": "claim_ignores_state"},
+        lives=_twice, noticed={"*": "override_reusable", "B": "two_clicks_two_people"},
     ),
     Row(
         number=34, point="two operators decide against each other", requires="the first stands; the second is told",

@@ -29,7 +29,7 @@ def _paused_before_write(code: str) -> tuple[Life, ...]:
     wakes = Moment(LONG + 50.0, READY | {"sends": 0, "attempts": 1})
     end = fresh(attempts=2)
     if replayed:
-        wakes = Moment(LONG + 50.0, succeeded("answer", attempts=2, told="existing, succeeded"))
+        wakes = Moment(LONG + 50.0, succeeded("answer", attempts=2, told="new, succeeded"))
         end = succeeded("answer", attempts=2)
     return (
         Life(
@@ -165,7 +165,7 @@ ROWS = (
     ),
     Row(
         number=21, point="two callers or workers at once", requires="one claim; the other goes by what stands there",
-        never="the loser goes on", lives=_two_at_once, noticed="claim_ignores_state",
+        never="the loser goes on", lives=_two_at_once, noticed="loser_goes_on",
     ),
     Row(
         number=22, point="recovery meets what its own process is sending",
@@ -174,7 +174,7 @@ ROWS = (
     ),
     Row(
         number=23, point="rolling restart: the old worker is about to claim", requires="one claim, the new one's",
-        never="the old one sends", lives=_draining, noticed="claim_ignores_state",
+        never="the old one sends", lives=_draining, noticed="loser_goes_on",
     ),
     Row(
         number=35, point="a message delivered twice, late, out of order", requires="the same operation answers",

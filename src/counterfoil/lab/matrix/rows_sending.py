@@ -151,6 +151,7 @@ ROWS = (
     ),
     Row(
         number=11, point="a definite 4xx", requires="rejected, if every earlier attempt had no effect; else U",
-        never="override an earlier attempt", lives=_refused, noticed="last_rejection_wins",
+        never="override an earlier attempt", lives=_refused,
+        noticed={"*": "last_rejection_wins", "B": "claim_ignores_state"},
     ),
 )  # fmt: skip

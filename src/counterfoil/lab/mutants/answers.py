@@ -53,6 +53,11 @@ def bad_json_is_success() -> None:
     _judged_as(changes)
 
 
+def status_line_is_success() -> None:
+    """Believe the status line of an answer that broke off."""
+    _judged_as(lambda answer, _: Finding.SUCCEEDED if _status(answer) == CREATED and not answer.complete else None)
+
+
 def accepted_is_success() -> None:
     """Take 202 for done."""
     _judged_as(lambda answer, _: Finding.SUCCEEDED if _status(answer) == ACCEPTED else None)
@@ -167,3 +172,32 @@ def exception_only() -> None:
                     return stop.value
 
     changed.send = sent
+
+
+def answer_not_insisted() -> None:
+    """Give an answer up as soon as the store does not take it."""
+    from counterfoil.domain.errors import NotRecorded
+    from counterfoil.runtime.executor import Executor
+
+    changed: Any = Executor
+
+    def given_up(self: Any, command: Any, operation: str, record: bytes, body: bytes | None) -> Any:
+        del self, command, record, body
+        raise NotRecorded(operation, spooled=False)
+
+    changed._insist = given_up  # noqa: SLF001 - a mutant replaces what nobody may call
+
+
+def duplicate_is_one() -> None:
+    """Take the first of several things under one name, and say nothing of the others."""
+    from counterfoil.domain import reading
+    from counterfoil.domain.reading import ReadingKind
+
+    verdict, changed = reading._verdict, reading  # noqa: SLF001 - likewise
+    place: Any = changed
+
+    def read(look: Any, page: Any, mine: Any, sought: Any) -> Any:
+        found = verdict(look, page, mine, sought)
+        return verdict(look, page, mine[:1], sought) if found.kind is ReadingKind.DUPLICATE else found
+
+    place._verdict = read  # noqa: SLF001 - likewise

@@ -11,7 +11,9 @@ from counterfoil.lab.mutants import answers, claims, disk, looks, people, runnin
 from counterfoil.lab.world.options import NIGHT_SECONDS
 
 WORLDS, APPROVALS, IMAGES, DEMO, TAMPER = "simulate", "approvals", "images", "demo", "tamper"
-"""What notices a mutant: virtual worlds, cases of approvals, crash images, the demo, a book that is tampered with."""
+MATRIX = "matrix"
+"""What notices a mutant: virtual worlds, cases of approvals, crash images, the demo, a book that is tampered with, cells
+of the crash matrix."""
 BAR = 48
 """The list that must be noticed, whole; what is numbered beyond it, simulation or the field has added."""
 
@@ -56,6 +58,12 @@ def _asked(number: int, off: Callable[[], None], case: str) -> Mutant:
 
 def _elsewhere(number: int, off: Callable[[], None], law: str, subject: str, weight: int = 2) -> Mutant:
     return Mutant(number=number, slug=off.__name__, off=off, laws=frozenset({law}), subject=subject, weight=weight)
+
+
+def _celled(number: int, off: Callable[[], None], *cells: str) -> Mutant:
+    return Mutant(
+        number=number, slug=off.__name__, off=off, laws=frozenset({"stands"}), subject=MATRIX, terrain={"cells": cells}
+    )
 
 
 def _pending(number: int, slug: str, rule: str, awaits: str) -> Mutant:
@@ -168,6 +176,13 @@ CATALOGUE: tuple[Mutant, ...] = (
     _hunted(47, claims.alive_is_in_hand, "L1", rates={"ack_lost": 0.05}, far=False),
     _hunted(48, answers.sigterm_is_cancelled, "I5", rates={"interrupt": 0.05}),
     _hunted(49, claims.replay_in_flight, "I11", kinds=("key",), rates={"stop": 0.1}, stops=(9.0,), asks=0),
+    _hunted(50, answers.status_line_is_success, "I4"),
+    _celled(51, answers.answer_not_insisted, "13-LS", "16-LS"),
+    _celled(52, answers.duplicate_is_one, "29-LS"),
+    _celled(53, people.decided_unseen, "34-LS"),
+    _celled(54, claims.clock_goes_back, "24-LS"),
+    _celled(55, people.two_clicks_two_people, "33-B"),
+    _hunted(56, claims.loser_goes_on, "I1"),
 )  # fmt: skip
 """Every mutant, by number."""
 MUTANTS: Mapping[str, Mutant] = {mutant.slug: mutant for mutant in CATALOGUE}

@@ -147,6 +147,24 @@ def claim_ignores_state() -> None:
     plans.may_dispatch = lambda *_: True
 
 
+def loser_goes_on() -> None:
+    """Go on where a further attempt was declined, as if it had been claimed."""
+    import msgspec
+
+    from counterfoil.domain.command import Amend, Amended, Declined
+    from counterfoil.domain.event import EventKind
+
+    def changes(self: Any, effect: Any, perform: Any) -> Any:
+        reply = perform(self, effect)
+        if not (isinstance(effect, Amend) and effect.policy is not None and isinstance(reply, Declined)):
+            return reply
+        history = self._store.load(effect.operation)
+        begun = [n for n, event in enumerate(history.events, start=1) if event.kind is EventKind.BEGUN]
+        return Amended(history=msgspec.structs.replace(history, events=history.events[: begun[-1]])) if begun else reply
+
+    _performing(changes)
+
+
 def clock_before_claim() -> None:
     """Read the clock before the transaction, and judge by it inside."""
     from counterfoil.domain import rules
@@ -283,3 +301,13 @@ def fingerprint_drops_field() -> None:
             return real(material[: material.rindex(b",")], key=key)
 
     place.canonical = Dropping()
+
+
+def clock_goes_back() -> None:
+    """Judge by the clock as it reads now, though a later time was judged by before."""
+    from counterfoil.store import sqlite, transaction
+
+    changed: Any = sqlite.SqliteStore
+    changed.now = lambda self: self._clock()
+    place: Any = transaction
+    place.not_before = lambda _, now: now

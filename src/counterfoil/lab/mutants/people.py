@@ -66,6 +66,14 @@ def approver_is_requester() -> None:
     judge.not_entitled = _without("asked for it")(judge.not_entitled)
 
 
+def two_clicks_two_people() -> None:
+    """Count whoever approves twice as two people."""
+    from counterfoil.domain import consent
+
+    judge: Any = consent
+    judge._against_approval = _without("has approved it already")(judge._against_approval)  # noqa: SLF001 - likewise
+
+
 def abandon_does_not_block() -> None:
     """Send what people gave up as if they had not."""
     from counterfoil.domain import override, rules
@@ -88,6 +96,25 @@ def override_reusable() -> None:
         return deciders(unused if verb is Verb.OVERRIDE else events, verb)
 
     override._deciders = counted  # noqa: SLF001 - likewise
+
+
+def decided_unseen() -> None:
+    """Let a person decide on what changed after they had seen it."""
+    import msgspec
+
+    from counterfoil.domain import care, consent, override
+    from counterfoil.domain.decision import decided
+
+    def seen_now(who: Any, *given: Any, **named: Any) -> Any:
+        def rule(history: Any, now: float) -> Any:
+            seeing = msgspec.structs.replace(who, seen=history.operation.seq)
+            return decided(seeing, *given, **named)(history, now)
+
+        return rule
+
+    for module in (care, consent, override):
+        place: Any = module
+        place.decided = seen_now
 
 
 def chain_skips_tail() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.mutants.catalogue import APPROVALS, DEMO, IMAGES, TAMPER, WORLDS, Mutant
+from counterfoil.lab.mutants.catalogue import APPROVALS, DEMO, IMAGES, MATRIX, TAMPER, WORLDS, Mutant
 from counterfoil.lab.shares import told_by
 
 SCRIPT, IMAGES_MAX = "unknown", 400
@@ -71,8 +71,8 @@ def controls(trials: Iterable[Trial], known: Mapping[str, Mutant]) -> list[str]:
         for row in (told_by(None, "counterfoil.lab.mutants.hunting", "control", *worlds) if worlds else ())
         for said in row["violations"]
     ]
-    # What is played whole whoever is on trial is played once; cases of approvals each.
-    others = {(t.subject, t.where if t.subject == APPROVALS else ""): t for t in noticed if t.subject != WORLDS}
+    # What is played whole whoever is on trial is played once; cases of approvals and cells each.
+    others = {(t.subject, t.where if t.subject in (APPROVALS, MATRIX) else ""): t for t in noticed if t.subject != WORLDS}
     for trial in others.values():
         found = SUBJECTS[trial.subject](known[trial.slug], None, range(0))
         broken += [f"{trial.subject}: {found.law}: {found.said}"] if found.law else []
@@ -136,11 +136,24 @@ def _in_a_book(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
     return Broken(law="I6", said=f"{missed[0]}: not named", where=missed[0], operations=3) if missed else Broken()
 
 
+def _in_cells(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
+    del worlds
+    from counterfoil.lab.matrix.trying import PLAYING, first_broken
+
+    cells = tuple(mutant.terrain["cells"])
+    rows = list(told_by(slug, PLAYING, "cells", "", *cells))
+    broken = [(row["cell"], said) for row in rows if (said := first_broken(row["said"]))]
+    where, said = broken[0] if broken else (", ".join(cells), "")
+    law = said.partition(":")[0].split(" ")[0]
+    return Broken(law=law, said=said, where=where, operations=sum(row["lives"] for row in rows))
+
+
 SUBJECTS: Mapping[str, Subject] = {
     WORLDS: _in_worlds,
     APPROVALS: _in_approvals,
     DEMO: _in_the_demo,
     IMAGES: _in_images,
     TAMPER: _in_a_book,
+    MATRIX: _in_cells,
 }
 """What runs each subject."""
