@@ -48,6 +48,7 @@ nightly: install
 	@$(LAB) kill-loop --operations 200 --kills 30 --json
 	@$(LAB) approvals --json
 	@for seed in 1 2 3 4 5 6 7 8 9 10; do $(LAB) simulate --operations 100000 --seed $$seed --json || exit 1; done
+	@$(LAB) matrix --mutants --json
 	@$(LAB) exhaust --faults 1 --json
 	@$(LAB) exhaust --faults 2 --most 30000 --json
 	@$(LAB) mutants --tier full --json

@@ -62,6 +62,7 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
         ("images", "the power goes at every boundary, and everything fails once", _IMAGES),
         ("simulate", "thousands of operations in virtual worlds, each with troubles of its own", _SIMULATE),
         ("exhaust", "one operation, and everything that can go wrong at any place", _EXHAUST),
+        ("matrix", "45 fault points by six kinds of provider, and a crash at every place of every plan", _MATRIX),
         ("mutants", "each safety rule turned off once, and what notices", _MUTANTS),
         ("chaos", "real workers killed, stopped, interrupted, with wrong clocks and full disks", _CHAOS),
         ("certify", "any worker command through three accidents: certify [OPTION ...] -- COMMAND ...", _CERTIFY),
@@ -171,6 +172,14 @@ def _exhausted(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _matrix(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--cell", metavar="CELL", action="append", default=[], help="only this one, e.g. 7-LS; may be repeated"
+    )
+    command.add_argument("--mutants", action="store_true", help="also play each cell without the rule it is about")
+    command.add_argument("--list", action="store_true", help="say what the rows are, and play none")
+
+
 def _mutants(command: argparse.ArgumentParser) -> None:
     command.add_argument("--tier", choices=TIERS, default=TIERS[0], help=f"how far to go (default {TIERS[0]})")
     command.add_argument("--only", metavar="MUTANT", action="append", default=[], help="this one; may be repeated")
@@ -217,4 +226,5 @@ _CERTIFY = (_junit, _deadline, _life)
 _BENCH = (_store, _rounds)
 _SIMULATE = (_simulated, _seed)
 _EXHAUST = (_exhausted,)
+_MATRIX = (_matrix,)
 _MUTANTS = (_mutants,)

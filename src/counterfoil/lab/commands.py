@@ -201,6 +201,27 @@ def _exhaust(asked: argparse.Namespace) -> int:
     return _ended(result, as_json=asked.json)
 
 
+def _matrix(asked: argparse.Namespace) -> int:
+    from counterfoil.lab.matrix import command, page
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_result
+
+    plan = command.Plan(cells=tuple(asked.cell), mutants=asked.mutants, sabotage=asked.sabotage)
+    if asked.list:
+        result: dict[str, Any] = {"rows": command.listed(), "ok": True}
+    else:
+        with run_folder(asked.keep) as top:
+            with progress(plan.steps) as step:
+                result = command.run(plan, top if asked.keep else None, step)
+            if asked.keep:
+                write_result(top, result)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+
+        (page.show_list(result["rows"], console()) if asked.list else page.show(result, plan.names, console()))
+    return _ended(result, as_json=asked.json)
+
+
 def _mutants(asked: argparse.Namespace) -> int:
     from counterfoil.lab.mutants import command, page
     from counterfoil.lab.progress import progress
@@ -303,6 +324,7 @@ _RUNS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "approvals": _approvals,
     "simulate": _simulate,
     "exhaust": _exhaust,
+    "matrix": _matrix,
     "mutants": _mutants,
     "images": _images,
     "chaos": _chaos,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.mutants.catalogue import CATALOGUE, WORLDS
+from counterfoil.lab.mutants.catalogue import CATALOGUE, MATRIX, WORLDS
 from counterfoil.lab.processes import module
 
 MUTANTS: Mapping[str, Callable[[], None]] = {m.slug: m.off for m in CATALOGUE if m.off is not None}
@@ -34,8 +34,14 @@ ASKED = EVERYWHERE | frozenset({
 """What the cases of `approvals` are about."""
 UNSYNCED = frozenset({"synchronous_normal"})
 """What only a power cut shows: a killed process leaves the system's cache as it was."""
+UNCELLED = frozenset({"abandon_does_not_block", "stale_sweep"})
+"""What takes more of one operation than a cell has."""
 IN_WORLDS = frozenset(m.slug for m in CATALOGUE if m.subject == WORLDS and m.off is not None)
 """What virtual worlds are about."""
+IN_CELLS = (
+    IN_WORLDS - UNCELLED | frozenset(m.slug for m in CATALOGUE if m.subject == MATRIX) | {"transport_retries"}
+)
+"""What the crash matrix is about: its worlds, and what it plays on a real wire."""
 WIRE = frozenset({"retry_on_timeout", "transport_retries", "secret_in_error"})
 """What shows when one reply is lost on a real wire."""
 
@@ -47,6 +53,7 @@ NOTICED: Mapping[str, tuple[frozenset[str], str]] = {
     "images": (EVERYWHERE | UNSYNCED, "nothing is done to an approval"),
     "simulate": (IN_WORLDS, "no virtual world has a wire, a disk or a terminal"),
     "exhaust": (IN_WORLDS, "one operation meets nothing of it"),
+    "matrix": (IN_CELLS, "no cell has what it is about"),
     "mutants": (frozenset(), "it turns every rule off itself"),
     "chaos": (EVERYWHERE, "nobody approves anything in the chaos"),
     "certify": (EVERYWHERE, "nobody approves anything while a worker is certified"),

@@ -30,14 +30,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     sabotage: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse cells that there are not.
+        """Refuse what cannot be played.
 
         Raises:
-            RunFailed: a name that is none.
+            RunFailed: a cell that there is not; one rule off for all of them, and another for each.
         """
+        if self.mutants and self.sabotage:
+            raise RunFailed("--mutants turns a rule off for each cell: with --sabotage there would be two")
         for name in self.cells:
             if name not in NAMES:
-                raise RunFailed(f"--cell {name}: there is no such cell; they are called 1-K to 45-B (K, N, LS, LE, 0, B)")
+                raise RunFailed(
+                    f"--cell {name}: there is no such cell; they are called 1-K to 45-B (K, N, LS, LE, 0, B)"
+                )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,19 +64,19 @@ def run(plan: Plan, keep: Path | None, step: Callable[[str], None]) -> dict[str,
     started = time.monotonic()
     built = able(plan.names)
     rows = list(_cells(plan, keep, step))
-    swept = [] if plan.cells else list(_sweeps(plan, step))
+    places = [] if plan.cells else list(swept(plan.sabotage, step))
     noticed = sorted(tried(built, step), key=lambda each: NAMES.index(each.cell)) if plan.mutants else []
     failed = [{"cell": row["cell"], "said": row["said"]} for row in rows if row["said"]]
-    broken = [row for row in swept if row["said"]]
+    broken = [row for row in places if row["said"]]
     unnoticed = [msgspec.to_builtins(each) for each in noticed if not each.said]
-    sums = Counter[str]({name: 0 for name in SUMMED})
+    sums = Counter[str](dict.fromkeys(SUMMED, 0))
     for row in rows:
         sums.update({name: row["sums"].get(name, 0) for name in SUMMED})
     return {
         "cells": len(plan.cells or NAMES), "passed": len(rows) - len(failed),
         "pending": [{"cell": n, "awaits": CELLS[n].awaits} for n in plan.names if CELLS[n].awaits],
         "missing": [] if plan.cells else missing(), "failed": failed, "lives": sum(row["lives"] for row in rows),
-        "sweeps": _counted(swept), "sweeps_broken": [_shown(row) for row in broken[:SHOWN_MAX]], **sums,
+        "sweeps": _counted(places), "sweeps_broken": [_shown(row) for row in broken[:SHOWN_MAX]], **sums,
         "mutants_checked": len(noticed), "unnoticed": unnoticed,
         "seconds": round(time.monotonic() - started, 2),
         "ok": not (failed or broken or unnoticed or (missing() and not plan.cells)),
@@ -93,9 +97,14 @@ def _cells(plan: Plan, keep: Path | None, step: Callable[[str], None]) -> Iterat
     yield from (rows[name] for name in names)
 
 
-def _sweeps(plan: Plan, step: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+def swept(sabotage: str | None, step: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """Each sweep as it ends: one plan under one kind, with a crash at each place of it.
+
+    Raises:
+        RunFailed: a share of them did not come to its end.
+    """
     count, shares = 0, [("sweeps", str(share), str(cores())) for share in range(cores())]
-    for row in told_by_all(plan.sabotage, PLAYING, shares):
+    for row in told_by_all(sabotage, PLAYING, shares):
         count += 1
         step(f"{row['sweep']}, {row['code']}, {row['times']}")
         yield row
@@ -103,10 +112,10 @@ def _sweeps(plan: Plan, step: Callable[[str], None]) -> Iterator[dict[str, Any]]
         raise RunFailed("a share of the sweeps did not come to an end")
 
 
-def _counted(swept: list[dict[str, Any]]) -> dict[str, int]:
+def _counted(places: list[dict[str, Any]]) -> dict[str, int]:
     """By plan, at how many places somebody died."""
     counts: Counter[str] = Counter()
-    for row in swept:
+    for row in places:
         counts[row["sweep"]] += row["places"]
     return dict(sorted(counts.items()))
 

@@ -21,9 +21,7 @@ NO_KILL = frozenset({FAULT, ENDED})
 """What notices no mutant: nothing was shown, or it crashed."""
 
 
-def judged(
-    life: Life, kind: str, folder: Path, ended: Callable[[Scene], object] = lambda _: None
-) -> list[str]:
+def judged(life: Life, kind: str, folder: Path, ended: Callable[[Scene], object] = lambda _: None) -> list[str]:
     """Play a life and say everything that is not as it must be.
 
     Args:
@@ -78,7 +76,8 @@ def _of(scene: Scene, operation: Operation) -> dict[str, Any]:
     outcome = outcome_now(operation, now, alive=scene.in_hand(operation.id))
     rows = scene.rows(operation.id)
     observed = [row.record for row in rows if row.kind == "observed"]
-    return msgspec.to_builtins(operation) | {
+    return {
+        **msgspec.to_builtins(operation),
         "sends": len(truth.sent(operation.id)), "effects": len(truth.of(operation.id)),
         "reads": outcome.value, "lifecycle": lifecycle(operation, outcome).value,
         "permitted": frozenset(permitted(operation, outcome, permission_now(operation, now))),

@@ -1,11 +1,12 @@
 """Cells and sweeps played in a process of its own, a line of JSON each.
 
-``python -m counterfoil.lab.matrix.playing cells DIR CELL ...`` plays those cells; DIR gets the truth of each life, and is
-empty where nothing is kept. ``... sweeps SHARE OF`` plays every so-and-so-manieth sweep.
+``python -m counterfoil.lab.matrix.playing cells DIR CELL ...`` plays those cells; DIR gets the truth of each life, and
+is empty where nothing is kept. ``... sweeps SHARE OF`` plays every so-and-so-manieth sweep.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import sys
@@ -38,7 +39,7 @@ def played(cell: Cell, keep: Path | None) -> dict[str, Any]:
         for number, life in enumerate(lives):
             where = None if keep is None else folder_of(keep, cell.name, number)
             with run.folder() as folder:
-                found = judged(life, cell.kind, folder, lambda scene, where=where: _ended(scene, sums, where))
+                found = judged(life, cell.kind, folder, functools.partial(_ended, sums=sums, where=where))
             said += [f"{each} (life {number})" for each in found]
     if cell.row.real is not None:
         with run.folder() as folder:

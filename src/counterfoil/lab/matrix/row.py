@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -27,7 +28,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """None where what it is about is not built."""
     noticed: Mapping[str, str] | str = ""
     """The mutant that makes the cell fail; by code where it differs, with `*` for the others."""
-    real: Callable[[str], list[str]] | None = None
+    real: Callable[[str, Path], list[str]] | None = None
     """What a virtual world cannot show: plays it for real and says what is not as it must be."""
     awaits: str = ""
     """What will build what it is about."""

@@ -94,13 +94,13 @@ def _approved(code: str) -> tuple[Life, ...]:
         ),
     )  # fmt: skip
     ends_meanwhile = Life(
-        acts=(*first, *sweeping(begins=2.0)), asks=1, strikes=(Strike("stop", "before Amend", by="worker", seconds=400.0),),
+        acts=(*first, *sweeping(begins=2.0)), asks=1,
+        strikes=(Strike("stop", "before Amend", by="worker", seconds=400.0),),
         moments=(
             Moment(2.2, ready), Moment(950.0, {"permission": "expired", "dispatch": "not_started", "all_sends": 0})
         ),
     )  # fmt: skip
     return (sent, over, taken_back, ends_meanwhile)
-
 
 
 def _claimed(code: str) -> tuple[Life, ...]:
@@ -142,8 +142,9 @@ def _outcome_unacknowledged(code: str) -> tuple[Life, ...]:
 
 
 def _claim_unacknowledged(code: str) -> tuple[Life, ...]:
-    """It stands and nobody said so: nothing is sent, and it reads as unknown. Its own process knows that it has nothing
-    in hand; for another one it lives, and may yet write.
+    """It stands and nobody said so: nothing is sent, and it reads as unknown.
+
+    Its own process knows that it has nothing in hand; for another one it lives, and may yet write.
     """
     facts = LEFT | {"sends": 0, "told": "StoreBusy", "attempts": 1}
     lost = (Strike(LOST, "before Claim"),)
@@ -206,7 +207,7 @@ def _interrupted(code: str, *kinds: type[BaseException]) -> tuple[Life, ...]:
 
 
 def _anywhere(code: str) -> tuple[Life, ...]:
-    """kill -9 at every commit point of a call: as the point that it hit."""
+    """Kill -9 at every commit point of a call: as the point that it hit."""
     lives = [*_never_begun(code)]
     lives += [life for strike in CLAIMED for life in left_behind(code, strike, happened=False, left=False)[:1]]
     lives += left_behind(code, Strike(CRASH, "mid_socket"), happened=False, left=True)
@@ -223,7 +224,8 @@ def _anywhere(code: str) -> tuple[Life, ...]:
 
 ROWS = (
     Row(
-        number=1, point="crash before the intent is durable", requires="no row; the same call makes it", never="any byte",
+        number=1, point="crash before the intent is durable", requires="no row; the same call makes it",
+        never="any byte",
         lives=_never_begun, noticed="send_before_record",
     ),
     Row(
@@ -252,7 +254,8 @@ ROWS = (
     Row(
         number=36, point="crash in the middle of a look, or of recovery",
         requires="the read is paid; U; the next one is due", never="a budget that begins anew",
-        lives=_in_a_look, noticed={"*": "read_budget_ignored", "0": "recovery_makes_ready", "B": "recovery_makes_ready"},
+        lives=_in_a_look,
+        noticed={"*": "read_budget_ignored", "0": "recovery_makes_ready", "B": "recovery_makes_ready"},
     ),
     Row(
         number=40, point="SIGTERM or a cancellation in the middle of a send",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from counterfoil.lab.matrix.acts import answered_late, call, decide, find, ordinary, sweep, sweeping
+from counterfoil.lab.matrix.acts import answered_late, call, find, ordinary, sweep, sweeping
 from counterfoil.lab.matrix.expected import (
     BLIND,
     FLYING,
@@ -16,9 +16,9 @@ from counterfoil.lab.matrix.expected import (
     succeeded,
     unknown,
 )
-from counterfoil.lab.matrix.life import AGAIN, END, SEEN, SWEEPS, Act, Life, Moment
+from counterfoil.lab.matrix.life import AGAIN, END, SWEEPS, Act, Life, Moment
 from counterfoil.lab.matrix.row import Row
-from counterfoil.lab.matrix.rows_people import APPROVED, ASKED, PAST, PENDING
+from counterfoil.lab.matrix.rows_people import APPROVED, ASKED, PAST
 from counterfoil.lab.matrix.script import Strike
 
 HOUR, DAY = 3600.0, 86_400.0
@@ -38,7 +38,9 @@ def _clock_set_back(code: str) -> tuple[Life, ...]:
     in_flight = Life(
         acts=ordinary(begins=11.0), sends=("reply_lost",), stepped=True,
         strikes=(Strike("clock_step", "after Claim", nth=2, seconds=back),),
-        moments=(Moment(5.0, FLYING), Moment(DEADLINE, unknown(code, sends=1)), Moment(END, end_of(code, happened=True))),
+        moments=(
+            Moment(5.0, FLYING), Moment(DEADLINE, unknown(code, sends=1)), Moment(END, end_of(code, happened=True)),
+        ),
     )  # fmt: skip
     return (approval, in_flight)
 
@@ -60,7 +62,15 @@ def _key_forgotten(code: str) -> tuple[Life, ...]:
         return (seeing,)
     end = review(1, 1, attempts=1) if code == "K" else end_of(code, happened=True, blind=True)
     blind = Life(acts=acts, sends=("reply_lost",), looks=BLIND, moments=(Moment(night + END, end),))
-    return (seeing, blind)
+    if code == "N":
+        return (seeing, blind)
+    # Kept for less than a request may be on its way: the first one could come when its key is forgotten (F5).
+    short = Life(
+        acts=ordinary(begins=1.0), sends=("reset_late",), said={"delivery": LATE}, looks=BLIND[:1],
+        looks_max=1, key_seconds=40.0,
+        moments=(Moment(END, review(1, 1, attempts=1)),),
+    )  # fmt: skip
+    return (seeing, blind, short)
 
 
 def _applied_late(code: str) -> tuple[Life, ...]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from counterfoil.domain.words import Basis
 from counterfoil.lab.matrix.acts import attempt, call, decide, moved_to, ordinary, sweeping
 from counterfoil.lab.matrix.expected import BLIND, FLYING, LOOKED, OVER, READY, WAITS, review, succeeded
-from counterfoil.lab.matrix.life import AGAIN, END, SEEN, Act, Facts, Life, Moment
+from counterfoil.lab.matrix.life import AGAIN, END, SEEN, Act, Life, Moment
 from counterfoil.lab.matrix.row import Row
 from counterfoil.lab.matrix.script import Strike
 
-PENDING: Facts = {
+PENDING: dict[str, Any] = {
     "permission": "pending", "dispatch": "not_started", "outcome": "unobserved", "unresolved": 0, "step": "approve",
     "permitted": WAITS, "all_sends": 0,
 }  # fmt: skip
@@ -149,7 +151,8 @@ def _crossed_elsewhere() -> tuple[Life, ...]:
     """The same where both words would do by themselves: two yeses to what takes two, two owners."""
     two = Life(
         acts=(
-            ASKED, Act(0.5, "desk", decide("approve", seen=1)), Act(0.6, "desk 2", decide("approve", "user:ben", seen=1)),
+            ASKED, Act(0.5, "desk", decide("approve", seen=1)),
+            Act(0.6, "desk 2", decide("approve", "user:ben", seen=1)),
             Act(2.0, "desk 2", decide("approve", "user:ben")), *sweeping(begins=3.0),
         ),
         asks=2,

@@ -95,8 +95,8 @@ def _two_at_once(code: str) -> tuple[Life, ...]:
 
 
 def _own_recovery(code: str) -> tuple[Life, ...]:
-    """The worker of the same process sweeps while that very process sends: it has it in hand, whatever the clock says."""
-    lives = [
+    """The worker of the same process sweeps while that very process sends: it has it in hand."""
+    return tuple(
         Life(
             acts=ordinary(worker="caller/2"), sends=("request_lost",), looks=looks,
             moments=(
@@ -105,8 +105,7 @@ def _own_recovery(code: str) -> tuple[Life, ...]:
             ),
         )
         for looks in ([(), BLIND] if code in KEYED else [()])
-    ]  # fmt: skip
-    return tuple(lives)
+    )  # fmt: skip
 
 
 def _draining(code: str) -> tuple[Life, ...]:
@@ -117,8 +116,8 @@ def _draining(code: str) -> tuple[Life, ...]:
         *sweeping("worker 2", begins=3.0), Act(AGAIN, "caller", call()),
     )  # fmt: skip
     moments = (
-        Moment(2.5, READY | {"step": "dispatch", "sends": 0}), Moment(4.0, succeeded("answer", told="pending, unobserved")),
-        Moment(END, succeeded("answer", attempts=1)),
+        Moment(2.5, READY | {"step": "dispatch", "sends": 0}),
+        Moment(4.0, succeeded("answer", told="pending, unobserved")), Moment(END, succeeded("answer", attempts=1)),
     )  # fmt: skip
     wakes = Life(
         acts=acts, asks=1, moments=moments, strikes=(Strike("stop", "before Amend", by="worker", seconds=30.0),),
@@ -160,7 +159,8 @@ ROWS = (
     ),
     Row(
         number=20, point="the response comes when nobody waits any more",
-        requires="appended; it settles U, and contradicts what was concluded", never="change what is settled in silence",
+        requires="appended; it settles U, and contradicts what was concluded",
+        never="change what is settled in silence",
         lives=_late_response, noticed="late_evidence_dropped",
     ),
     Row(

@@ -15,7 +15,6 @@ from counterfoil.lab.matrix.expected import (
     fresh,
     rejected,
     review,
-    succeeded,
     unknown,
 )
 from counterfoil.lab.matrix.life import END, SEEN, Act, Life, Moment
@@ -70,7 +69,8 @@ def _unreachable(code: str) -> tuple[Life, ...]:
 
 def _after_unknown(code: str, fate: str) -> Life:
     """A first attempt that nobody knows about, and a repeat of it that did not leave: the first one still speaks."""
-    still = unknown(code, sends=1, effects=1, attempts=2, step="replay", findings=("unknown", *["unknown"] * 5, "not_sent"))
+    findings = (*("unknown",) * 6, "not_sent")
+    still = unknown(code, sends=1, effects=1, attempts=2, step="replay", findings=findings)
     return Life(
         acts=ordinary(begins=11.0), sends=("reply_lost", fate), looks=BLIND,
         moments=(
@@ -105,19 +105,19 @@ ROWS = (
     Row(
         number=4, point="connect refused, TLS failed: not one byte left",
         requires="not_sent, the fold of the earlier attempts; it may go again", never="count as rejected",
-        lives=_unreachable, noticed="new_key_per_attempt",
+        lives=_unreachable,
+        noticed={"*": "new_key_per_attempt", "K": "not_sent_is_ready", "N": "not_sent_is_ready"},
     ),
     Row(
-        number=5, point="part of the request written", requires="U, for every kind", never="not_sent; a repeat but by key",
+        number=5, point="part of the request written", requires="U, for every kind",
+        never="not_sent; a repeat but by key",
         lives=lambda code: (*silence(code, "cut_lost", happened=False), *silence(code, "cut_applied", happened=True)),
         noticed="timeout_is_rejected",
     ),
     Row(
         number=6, point="all written, not yet applied", requires="U; absent only past the horizon",
         never="absent before that",
-        lives=lambda code: (
-            *silence(code, "request_lost", happened=False, seen=DEADLINE),
-        ),
+        lives=lambda code: silence(code, "request_lost", happened=False, seen=DEADLINE),
         noticed="timeout_is_rejected",
     ),
     Row(
@@ -141,11 +141,11 @@ ROWS = (
         noticed="bad_json_is_success",
     ),
     Row(
-        number=10, point="5xx, 429, 409 in progress", requires="U, and Retry-After is honoured", never="rejected",
+        number=10, point="5xx, 429, 409 in progress, 202", requires="U, and Retry-After is honoured", never="rejected",
         lives=lambda code: (
             *silence(code, "error_after", happened=True), *silence(code, "error_before", happened=False),
             *silence(code, "unavailable_after", happened=True), *silence(code, "throttled", happened=False),
-            *silence(code, "busy", happened=False),
+            *silence(code, "busy", happened=False), *silence(code, "accepted_dropped", happened=False),
         ),
         noticed="error_is_rejected",
     ),

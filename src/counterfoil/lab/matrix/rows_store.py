@@ -26,9 +26,8 @@ def _at_claim(*faults: str, told: str) -> tuple[Life, ...]:
     )  # fmt: skip
 
 
-def _at_second_claim(fault: str, told: str) -> Life:
+def _at_second_claim(fault: str) -> Life:
     """The same at the claim of what people have approved."""
-    del told
     return Life(
         acts=(
             Act(0.0, "caller", call()), Act(0.5, "desk", decide("approve")), *sweeping(begins=2.0),
@@ -89,7 +88,7 @@ def _locked(code: str) -> tuple[Life, ...]:
         moments=(Moment(END, {"permission": "expired", "dispatch": "not_started", "all_sends": 0}),),
     )  # fmt: skip
     return (
-        *_at_claim("locked", told="StoreBusy"), *_at_outcome("locked"), _at_second_claim("locked", "StoreBusy"), stale
+        *_at_claim("locked", told="StoreBusy"), *_at_outcome("locked"), _at_second_claim("locked"), stale
     )  # fmt: skip
 
 
@@ -115,9 +114,7 @@ ROWS = (
     Row(
         number=15, point="disk full, I/O error or read-only at intent or claim", requires="an error; nothing is sent",
         never="send",
-        lives=lambda code: (
-            *_at_claim(*DISK, told="StoreFull"), *(_at_second_claim(fault, "StoreFull") for fault in DISK[:1]),
-        ),
+        lives=lambda _: (*_at_claim(*DISK, told="StoreFull"), _at_second_claim("full")),
         noticed="send_despite_lost_ack",
     ),
     Row(

@@ -34,9 +34,7 @@ class Script:
         said: by what is asked, how long something takes or which of several it is.
     """
 
-    def __init__(
-        self, strikes: Sequence[Strike], fates: Mapping[str, Sequence[str]], said: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, strikes: Sequence[Strike], fates: Mapping[str, Sequence[str]], said: Mapping[str, Any]) -> None:
         self._strikes, self._said = tuple(strikes), said
         self._visits, self._fired = [0] * len(self._strikes), [0] * len(self._strikes)
         self._fates = {of: list(each) for of, each in fates.items()}
@@ -76,8 +74,8 @@ class Script:
         """Pick what is written down, or the first."""
         if what in ("stop", "step", "outage"):
             return self._seconds  # type: ignore[return-value]
-        said = self._said.get(what)
-        return said if said in options else options[0]
+        said: T = self._said.get(what, options[0])
+        return said
 
     def between(self, what: str, least: float, most: float) -> float:
         """Take what is written down, or the least."""

@@ -12,12 +12,15 @@ from counterfoil.lab.matrix.acts import answered_late, attempt, call, decide, fi
 from counterfoil.lab.matrix.expected import BLIND, CODES, LOOKED
 from counterfoil.lab.matrix.judge import judged
 from counterfoil.lab.matrix.life import AGAIN, END, Act, Life, Moment
-from counterfoil.lab.matrix.scene import Scene, played as scene_of
+from counterfoil.lab.matrix.scene import Scene
+from counterfoil.lab.matrix.scene import played as scene_of
 from counterfoil.lab.matrix.script import Strike
 from counterfoil.lab.world import run
 from counterfoil.lab.world.stage import EPOCH
 
-ONCE, EVER = 1, 6
+RECOVER = "recover"
+"""What is swept after another crash, and not after an ordinary call."""
+ONCE, EVER = 1, 4
 """How often a process dies at its place: ever after means more often than it is started again in time."""
 
 
@@ -51,12 +54,9 @@ PLANS: Mapping[str, Plan] = {
     "dispatch": Plan(lambda _: Life(acts=ordinary(), moments=()), "caller"),
     "propose": Plan(lambda _: _asked(_APPROVE), "caller"),
     "dispatch approved": Plan(lambda _: _asked(_APPROVE), "worker"),
-    "recover": Plan(
-        lambda _: Life(acts=ordinary(begins=2.5), strikes=(Strike("crash", "after Send"),), moments=()), "worker"
-    ),
-    "look and replay": Plan(_lost, "worker"),
+    "look and replay": Plan(_lost, "worker", LOOKED),
     "reconcile": Plan(
-        lambda code: _lost(code, Act(12.0, "desk", looked_at), begins=_LATER), "desk", ("K", "N", "LS", "LE")
+        lambda code: _lost(code, Act(12.0, "desk", looked_at), begins=_LATER), "desk", LOOKED
     ),
     "find": Plan(lambda code: _lost(code, Act(20.0, "desk", find("succeeded")), begins=_LATER), "desk"),
     "decide": Plan(
@@ -95,16 +95,14 @@ def all_of() -> Iterator[Sweep]:
     for code in CODES:
         for inside in range(len(_TAKEN_UP)):
             for times in (ONCE, EVER):
-                yield Sweep("crash in recovery", code, times, inside)
+                yield Sweep(RECOVER, code, times, inside)
 
 
 def _carried(sweep: Sweep) -> tuple[Life, str]:
     if sweep.inside < 0:
         plan = PLANS[sweep.plan]
         return plan.life(sweep.code), plan.by
-    looks = BLIND if sweep.code in LOOKED else ()
-    strikes = (_TAKEN_UP[sweep.inside],)
-    return Life(acts=ordinary(begins=2.5), strikes=strikes, looks=looks, moments=()), "worker"
+    return Life(acts=ordinary(begins=2.5), strikes=(_TAKEN_UP[sweep.inside],), moments=()), "worker"
 
 
 def played(sweep: Sweep) -> dict[str, Any]:

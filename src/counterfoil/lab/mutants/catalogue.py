@@ -12,8 +12,8 @@ from counterfoil.lab.world.options import NIGHT_SECONDS
 
 WORLDS, APPROVALS, IMAGES, DEMO, TAMPER = "simulate", "approvals", "images", "demo", "tamper"
 MATRIX = "matrix"
-"""What notices a mutant: virtual worlds, cases of approvals, crash images, the demo, a book that is tampered with, cells
-of the crash matrix."""
+"""What notices a mutant: virtual worlds, cases of approvals, crash images, the demo, a book that is tampered with,
+cells of the crash matrix."""
 BAR = 48
 """The list that must be noticed, whole; what is numbered beyond it, simulation or the field has added."""
 

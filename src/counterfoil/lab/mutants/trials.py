@@ -13,6 +13,8 @@ from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.mutants.catalogue import APPROVALS, DEMO, IMAGES, MATRIX, TAMPER, WORLDS, Mutant
 from counterfoil.lab.shares import told_by
 
+EACH = (APPROVALS, MATRIX)
+"""Subjects of which a mutant names the part that it is put before."""
 SCRIPT, IMAGES_MAX = "unknown", 400
 """Which of the scripts of crash images shows a disk's mutants, and by how many images."""
 
@@ -72,7 +74,7 @@ def controls(trials: Iterable[Trial], known: Mapping[str, Mutant]) -> list[str]:
         for said in row["violations"]
     ]
     # What is played whole whoever is on trial is played once; cases of approvals and cells each.
-    others = {(t.subject, t.where if t.subject in (APPROVALS, MATRIX) else ""): t for t in noticed if t.subject != WORLDS}
+    others = {(t.subject, t.where if t.subject in EACH else ""): t for t in noticed if t.subject != WORLDS}
     for trial in others.values():
         found = SUBJECTS[trial.subject](known[trial.slug], None, range(0))
         broken += [f"{trial.subject}: {found.law}: {found.said}"] if found.law else []
