@@ -38,9 +38,7 @@ UNCELLED = frozenset({"abandon_does_not_block", "stale_sweep"})
 """What takes more of one operation than a cell has."""
 IN_WORLDS = frozenset(m.slug for m in CATALOGUE if m.subject == WORLDS and m.off is not None)
 """What virtual worlds are about."""
-IN_CELLS = (
-    IN_WORLDS - UNCELLED | frozenset(m.slug for m in CATALOGUE if m.subject == MATRIX) | {"transport_retries"}
-)
+IN_CELLS = IN_WORLDS - UNCELLED | frozenset(m.slug for m in CATALOGUE if m.subject == MATRIX) | {"transport_retries"}
 """What the crash matrix is about: its worlds, and what it plays on a real wire."""
 WIRE = frozenset({"retry_on_timeout", "transport_retries", "secret_in_error"})
 """What shows when one reply is lost on a real wire."""
