@@ -13,7 +13,7 @@ import msgspec
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.matrix import sweeps
 from counterfoil.lab.matrix.cells import CELLS, NAMES, ROWS, missing
-from counterfoil.lab.matrix.trying import PLAYING, Noticed, able, tried
+from counterfoil.lab.matrix.trying import PLAYING, able, tried
 from counterfoil.lab.shares import cores, told_by_all
 
 SHOWN_MAX = 20
@@ -133,6 +133,3 @@ def listed() -> list[dict[str, Any]]:
         }
         for row in ROWS.values()
     ]  # fmt: skip
-
-
-__all__ = ["Noticed", "Plan", "listed", "run"]

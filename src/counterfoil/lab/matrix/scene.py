@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from counterfoil.domain.answer import Answer
 from counterfoil.domain.decision import Decider
@@ -199,6 +199,3 @@ def played(life: Life, kind: str, folder: Path) -> Iterator[Scene]:
             yield scene
         finally:
             scene.end()
-
-
-__all__: list[Any] = ["Hands", "Scene", "played"]
