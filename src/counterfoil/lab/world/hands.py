@@ -56,7 +56,7 @@ class SimStore(SqliteStore):
 
     def __init__(self, world: World, process: Process) -> None:
         self._world, self._process = world, process
-        super().__init__(world.path, clock=world.time.now)
+        super().__init__(world.path, clock=world.time.now, uptime=lambda: self._world.uptime(self._process.host))
         self._durable = self.write
         self.write = self._written
 

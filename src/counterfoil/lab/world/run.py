@@ -83,6 +83,8 @@ def _night(world: World) -> float:
         world.stage.run(EPOCH + world.chance.between("dusk", 100.0, TROUBLE_SECONDS / 2))
         world.stage.asleep_until = world.stage.now + seconds
         world.seen("every host slept for a night")
+        if world.options.reboot:
+            world.stage.at(world.stage.asleep_until, world.reboot)
     return seconds
 
 
