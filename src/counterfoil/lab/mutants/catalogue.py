@@ -168,6 +168,16 @@ CATALOGUE: tuple[Mutant, ...] = (
     _hunted(47, claims.alive_is_in_hand, "L1", rates={"ack_lost": 0.05}, far=False),
     _hunted(48, answers.sigterm_is_cancelled, "I5", rates={"interrupt": 0.05}),
     _hunted(49, claims.replay_in_flight, "I11", kinds=("key",), rates={"stop": 0.1}, stops=(9.0,), asks=0),
+    _hunted(
+        50, looks.absence_by_wall_clock, "I5",
+        kinds=("lookup",), assumed=True, sends={"answered": 1.0, "applied_late": 3.0}, looks={"shown": 1.0},
+        rates={"clock_step": 0.05}, ahead=True, asks=0,
+    ),
+    _hunted(
+        51, looks.key_by_wall_clock, "I3",
+        kinds=("key",), assumed=True, sends=LOST, looks=BLIND, looks_max=1, rates={"clock_step": 0.1},
+        key_seconds=100.0, night_seconds=200.0, reboot=False, far=False, asks=0,
+    ),
 )  # fmt: skip
 """Every mutant, by number."""
 MUTANTS: Mapping[str, Mutant] = {mutant.slug: mutant for mutant in CATALOGUE}

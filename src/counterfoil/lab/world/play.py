@@ -83,6 +83,8 @@ class World:
         self._trace = hashlib.sha256()
         self.tell: Callable[[float, str], None] | None = None
         """Told of everything that happens, as it does: seconds from the beginning, and words."""
+        self.slept = 0.0
+        """For how many seconds every host has slept."""
         self.down_until = 0.0
         """Nobody can write to the file before then."""
         self._last = 0
