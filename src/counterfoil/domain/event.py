@@ -205,7 +205,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     operation: Operation
     events: tuple[Event, ...]
     read: Steady | None = None
-    """When it was read; for a rule that judges it, under the write lock."""
+    """When it was read, where it is about to be judged; for a rule, under the write lock."""
 
     @property
     def head(self) -> bytes:

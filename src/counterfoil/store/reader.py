@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from counterfoil.domain.errors import NoSuchOperation
 from counterfoil.domain.event import History
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.steady import Steady
 from counterfoil.store import rows
 
 if TYPE_CHECKING:
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 class Reader:
     """The reading half of a store; the store gives it one snapshot at a time."""
 
-    uptime: Callable[[], Steady]
-    """Reads the clock that nobody can set; see `uptime.uptime`."""
-
     def _read(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
         raise NotImplementedError
 
@@ -31,7 +27,7 @@ class Reader:
         """Read the operation of one key, or None."""
         with self._read() as db:
             operation = rows.by_key(db, tenant, actor, action, key)
-            return None if operation is None else rows.history(db, operation, self.uptime())
+            return None if operation is None else rows.history(db, operation)
 
     def load(self, operation: str) -> History:
         """Read one operation whole; raises `NoSuchOperation`."""
@@ -40,7 +36,7 @@ class Reader:
             found = None if n is None else rows.by_number(db, n)
             if found is None or found.id != operation:
                 raise NoSuchOperation(operation)
-            return rows.history(db, found, self.uptime())
+            return rows.history(db, found)
 
     def unresolved(self) -> list[Operation]:
         """Read every unresolved operation, oldest first."""
