@@ -9,7 +9,6 @@ import msgspec
 
 from counterfoil.domain.event import SEQ_MAX, Event, EventKind, History
 from counterfoil.domain.operation import COLUMNS, Operation
-from counterfoil.domain.steady import Steady
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Outcome, Permission
 
 Runs = sqlite3.Connection | sqlite3.Cursor
@@ -96,10 +95,10 @@ def by_number(db: Runs, n: int) -> Operation | None:
     return found[0] if found else None
 
 
-def history(db: Runs, found: Operation, read: Steady | None = None) -> History:
-    """Read an operation's events, in order; `read` says when."""
+def history(db: Runs, found: Operation) -> History:
+    """Read an operation's events, in order."""
     bounds = (event_id(found.n, 0), event_id(found.n, SEQ_MAX))
-    return History(operation=found, events=tuple(_event(row) for row in db.execute(_EVENTS, bounds)), read=read)
+    return History(operation=found, events=tuple(_event(row) for row in db.execute(_EVENTS, bounds)))
 
 
 def _event(row: tuple[int, str, float, bytes, bytes | None, bytes]) -> Event:

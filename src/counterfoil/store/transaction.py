@@ -177,10 +177,10 @@ def amend(db: rows.Runs, a: Amend, now: float, steady: Steady) -> Amended | Decl
     moved = None if a.policy is None else _moved(db, a.policy)
     if moved is not None:
         return moved
-    history = standing(db, a.operation, steady)
+    history = standing(db, a.operation)
     found = history.operation
     now = not_before(history, now)
-    decided = a.rule(history, now)
+    decided = a.rule(msgspec.structs.replace(history, read=steady), now)
     if isinstance(decided, Declined):
         return msgspec.structs.replace(decided, history=history)
     holder = _in_the_way(db, found, decided)
@@ -224,13 +224,13 @@ def _write(db: rows.Runs, history: History, decided: Amendment, now: float) -> H
     return rows.history(db, after)
 
 
-def standing(db: rows.Runs, operation: str, read: Steady | None = None) -> History:
+def standing(db: rows.Runs, operation: str) -> History:
     """Read one operation for a rule; its last event must be the one its row names."""
     n = row_number(operation)
     found = None if n is None else rows.by_number(db, n)
     if found is None or found.id != operation:
         raise NoSuchOperation(operation)
-    history = rows.history(db, found, read)
+    history = rows.history(db, found)
     events = history.events
     stood = len(events) + removed_before(events)
     if stood != found.seq or (events and events[-1].seq != found.seq):
