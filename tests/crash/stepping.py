@@ -14,13 +14,19 @@ from counterfoil.domain.hold import propose
 from counterfoil.domain.intent import Intent
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.rules import observe
+from counterfoil.domain.steady import Steady, stamped
 from counterfoil.domain.words import Dispatch, Source
 from counterfoil.plans.claims import first_claim
-from counterfoil.plans.observing import sealed
+from counterfoil.plans.observing import dated, sealed
 
 NOON = 1_800_000_000.0
 SECONDS = 10.0
 PAYLOAD = b'{"amount":10}'
+
+
+def steady(at, boot="near"):
+    """What the clock that nobody can set says then, on a machine whose wall clock is right."""
+    return Steady(boot, at - NOON)
 
 
 def action(contract="lab.key", **changes):
@@ -55,7 +61,7 @@ def draw(number=1):
     )
 
 
-def claimed(made=None, *, at=NOON, number=1):
+def claimed(made=None, *, at=NOON, number=1, read=None):
     """The history right after a first claim."""
     claim = first_claim(made or order(), draw(number))
     intent, deadline = claim.intent, at + claim.send_seconds
@@ -65,7 +71,8 @@ def claimed(made=None, *, at=NOON, number=1):
         value=claim.value, created_at=at, dispatch=Dispatch.STARTED, attempts=1, exposure=1, unresolved=1,
         step="recover", due_at=deadline, worker=claim.worker, deadline=deadline, updated_at=at,
     )  # fmt: skip
-    return _with(History(operation=operation, events=()), operation, EventKind.BEGUN, claim.record, claim.body, at)
+    record = stamped(claim.record, read or steady(at))
+    return _with(History(operation=operation, events=()), operation, EventKind.BEGUN, record, claim.body, at)
 
 
 def held(made=None, *, at=NOON, number=1, holder="op_9"):
@@ -75,9 +82,9 @@ def held(made=None, *, at=NOON, number=1, holder="op_9"):
     return _with(History(operation=bare, events=()), bare, event.kind, event.record, event.body, at)
 
 
-def ruled(history, rule, at=NOON + 1):
+def ruled(history, rule, at=NOON + 1, *, read=None):
     """The history after a rule, which must not decline."""
-    decided = rule(history, at)
+    decided = rule(msgspec.structs.replace(history, read=read or steady(at)), at)
     assert isinstance(decided, Amendment), decided
     for event in decided.events:
         history = _with(history, decided.operation, event.kind, event.record, event.body, at)
@@ -88,13 +95,13 @@ def observed(history, finding, *, of=None, at=NOON + 1, attempt=None, source=Sou
     """The history after one more observation of its last attempt."""
     number = attempt or max(1, history.operation.attempts)
     evidence = Evidence(source=source, finding=finding, attempt=number, **{"quiesced": True, **said})
-    kept = sealed(evidence, b"\xee" * 16)
+    kept = sealed(dated(evidence, steady(at)), b"\xee" * 16)
     return ruled(history, observe(evidence, kept.line, kept.body, (of or action()).contract), at)
 
 
 def declined(history, rule, at=NOON + 1):
     """Why a rule declines."""
-    decided = rule(history, at)
+    decided = rule(msgspec.structs.replace(history, read=steady(at)), at)
     assert isinstance(decided, Declined), decided
     return decided.because
 

@@ -7,6 +7,8 @@ import json
 import shutil
 from pathlib import Path
 
+from tests.crash.stepping import steady
+
 from counterfoil import contracts
 from counterfoil.domain.answer import Replied, Silent
 from counterfoil.domain.audit import audit
@@ -110,7 +112,7 @@ class World:
     def open(self) -> Ledger:
         """Open the file as a process that has just started."""
         self.folder.mkdir(exist_ok=True)
-        store = SqliteStore(self.folder / "receipts.db", clock=lambda: self.now)
+        store = SqliteStore(self.folder / "receipts.db", clock=lambda: self.now, uptime=lambda: steady(self.now))
         ledger = Ledger(store, actor="agent:pay")
         guarded = self._function(ledger) if self.kind == "function" else self._http(ledger)
         ledger.order = lambda: (

@@ -22,15 +22,19 @@ LOOK = Look(
 )
 READING = Reading(kind=ReadingKind.ABSENT, positive_control=True, negative_control=True)
 DEADLINE, DELIVERY, LAG = 1000.0, 60.0, 5.0
+NEEDED = DELIVERY + LAG
+"""From the last write, until nothing of it is on its way or hidden any more."""
 
 
 def judged(
-    *, look=LOOK, reading=READING, looked_at=DEADLINE + DELIVERY + LAG + 0.001, delivery=DELIVERY, quiesced=True
-):
+    *, look=LOOK, reading=READING, looked_at=DEADLINE + NEEDED + 0.001, elapsed=NEEDED + 0.001, delivery=DELIVERY,
+    quiesced=True,
+):  # fmt: skip
     """A verdict in which everything holds that the test does not change."""
     return absence(
-        look=look, reading=reading, looked_at=looked_at, deadline=DEADLINE, longest_delivery=delivery, quiesced=quiesced
-    )
+        look=look, reading=reading, looked_at=looked_at, elapsed=elapsed, deadline=DEADLINE, longest_delivery=delivery,
+        quiesced=quiesced,
+    )  # fmt: skip
 
 
 def other(value, **changes):
@@ -53,6 +57,27 @@ def test_a_look_in_time_for_a_late_request_proves_nothing(looked_at):
     assert not verdict.proven
     assert verdict.missing == (calculator.TOO_EARLY,)
     assert verdict.earliest == DEADLINE + DELIVERY + LAG
+
+
+@pytest.mark.parametrize("elapsed", [-10.0, 0.0, DELIVERY, NEEDED])
+def test_a_wall_clock_that_steps_forward_proves_nothing(elapsed):
+    """However late the wall clock says it is: what has not surely elapsed has not, and the rest of it is waited for."""
+    looked_at = DEADLINE + 3600.0
+    verdict = judged(looked_at=looked_at, elapsed=elapsed)
+    assert (verdict.proven, verdict.missing) == (False, (calculator.NOT_ELAPSED,))
+    assert verdict.earliest == looked_at + NEEDED - elapsed
+
+
+def test_where_nothing_says_what_elapsed_no_look_is_proof():
+    """Without the clock that nobody can set, no waiting helps: no time is promised."""
+    verdict = judged(looked_at=1e12, elapsed=None)
+    assert (verdict.proven, verdict.missing) == (False, (calculator.NOT_ELAPSED,))
+    assert verdict.earliest is None
+
+
+def test_a_wall_clock_that_was_set_back_proves_nothing_either():
+    """Both clocks must say that it is late enough."""
+    assert judged(looked_at=DEADLINE, elapsed=1e9).missing == (calculator.TOO_EARLY,)
 
 
 @pytest.mark.parametrize(

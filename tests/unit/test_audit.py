@@ -15,6 +15,8 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.identifier import number, operation_id
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import salted_digest, seal
+from counterfoil.domain.retry import CLASS_OF
+from counterfoil.domain.steady import Steady
 from counterfoil.domain.violation import Law
 from counterfoil.domain.words import AttemptClass, Basis, Coverage, Discrepancy, Finding, Outcome, Source
 
@@ -528,6 +530,39 @@ def test_absence_needs_every_condition(assumptions, silence, looked, why):
     history = forged(begun(assumptions=assumptions), silence, *paid, (ABSENT, LATE + 1))
     assert wrong(history, Law.EVIDENCE, why, seq=len(history.events))
     assert (Law.EVIDENCE, 4) not in laws(forged(begun(assumptions=ASSUMED), SILENCE, (PAID, 30.1), (ABSENT, 31.0)))
+
+
+@pytest.mark.parametrize(
+    ("looks", "stands"),
+    [
+        ([(LATE, "here", 30.1)], True),
+        ([(LATE, "here", 30.0)], False),  # the wall clock stepped: by the other it was too early
+        ([(LATE, "there", 9e9)], False),  # another boot, and nothing of it before
+        ([(LATE, "there", 9e9), (LATE + 1, "there", 9e9 + 30.1)], True),
+        ([(30.0, "here", 30.1), (LATE, "here", 30.0)], False),  # no look was late enough by both
+        ([(LATE, "here", 30.1), (LATE + 1, "there", 9e9)], True),  # whose look it was is not on record
+        ([(LATE, None, None)], True),  # of a version that did not say
+    ],
+)
+def test_absence_is_asked_of_the_clock_that_nobody_can_set(looks, stands):
+    """A negative counts from a look that is late enough by the wall clock and by what surely elapsed."""
+    paid = [(msgspec.structs.replace(PAID, steady=boot and Steady(boot, seconds)), at) for at, boot, seconds in looks]
+    claim = begun(assumptions=ASSUMED, steady=Steady("here", 0.0))
+    quiet = msgspec.structs.replace(SILENCE, steady=Steady("here", 1.0))
+    history = forged(claim, quiet, *paid, (ABSENT, LATE + 2))
+    assert ((Law.EVIDENCE, len(history.events)) not in laws(history)) is stands
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "boot", "held"), [(100.0, "here", True), (100.1, "here", False), (1e9, "there", True)]
+)
+def test_a_replay_is_asked_of_the_clock_that_nobody_can_set(elapsed, boot, held):
+    """A key that surely was older than it lives was no basis, whatever the wall clock said."""
+    claim = begun(steady=Steady("here", 0.0), key_valid_seconds=100.0)
+    replay = further(
+        Basis.SAME_KEY_REPLAY, CLASS_OF[Basis.SAME_KEY_REPLAY], key_valid_seconds=100.0, steady=Steady(boot, elapsed)
+    )  # fmt: skip
+    assert ((Law.BASIS, 3) not in laws(forged(claim, SILENCE, replay))) is held
 
 
 @pytest.mark.parametrize("column", [name for name in Intended.__struct_fields__ if name in Operation.__struct_fields__])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from tests.crash.asking import claim
-from tests.crash.stepping import NOON, action, claimed, draw, ends, observed, order, ruled
+from tests.crash.stepping import NOON, action, claimed, draw, ends, observed, order, ruled, steady
 
 from counterfoil.domain import canonical
 from counterfoil.domain.answer import Replied
@@ -16,6 +16,7 @@ from counterfoil.domain.payload import RESULT_BYTES_MAX, content, salted_digest
 from counterfoil.domain.permission import Sought
 from counterfoil.domain.words import Finding, Outcome, Source
 from counterfoil.plans import observing
+from counterfoil.plans.effects import Uptime
 from counterfoil.plans.late import late
 
 SALT = b"s" * 16
@@ -97,7 +98,8 @@ def test_a_late_answer_is_evidence_like_any_other():
     """It names its attempt and its source, is narrowed like the first, and settles what was unknown."""
     answer = Replied(status=201, body=b'{"id":"ef_1","state":"done"}')
     plan = late("op_1", action(result=("/id",)), 1, answer, draw(2))
-    amend = next(plan)
+    assert isinstance(next(plan), Uptime)
+    amend = plan.send(steady(NOON))
     said = msgspec.json.decode(amend.record, type=Evidence)
     assert (said.source, said.finding, said.attempt, said.quiesced) == (Source.LATE_ANSWER, Finding.SUCCEEDED, 1, True)
     assert canonical.parse(content(amend.body))["result"] == {"id": "ef_1"}

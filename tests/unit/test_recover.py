@@ -19,6 +19,7 @@ from tests.crash.stepping import (
     observed,
     order,
     ruled,
+    steady,
 )  # fmt: skip
 
 from counterfoil.domain.answer import Silent
@@ -29,7 +30,7 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.rules import NOT_DUE
 from counterfoil.domain.terms import Required
 from counterfoil.domain.words import AttemptClass, Basis, Dispatch, Finding, Outcome, Permission, Standing
-from counterfoil.plans.effects import Form, Hand, Look, Now, Send, Validate
+from counterfoil.plans.effects import Form, Hand, Look, Now, Send, Uptime, Validate
 from counterfoil.plans.recover import order_of, recover, work
 
 DEADLINE = NOON + SECONDS
@@ -51,6 +52,8 @@ def recovered(history, hand, now=None):
         effect = plan.send(hand)
         if isinstance(effect, Now):
             effect = plan.send(now)
+        if isinstance(effect, Uptime):
+            effect = plan.send(steady(NOON + 30))
     except StopIteration as stop:
         return None, stop.value
     after = ruled(history, effect.rule, NOON + 30)
@@ -102,11 +105,13 @@ def test_recovering_at_once_with_somebody_else():
     """Two recoveries write one word each at most; the one that comes second goes on with what stands there."""
     plan = recover(claimed(), action(), draw(2))
     next(plan)
-    plan.send("dead")
+    assert isinstance(plan.send("dead"), Uptime)
+    plan.send(steady(NOON + 30))
     assert ends(plan, Declined(because=("recorded already",), history=unknown())) == unknown()
     plan = recover(claimed(), action(), draw(2))
     next(plan)
-    plan.send("dead")
+    assert isinstance(plan.send("dead"), Uptime)
+    plan.send(steady(NOON + 30))
     assert ends(plan, Declined(because=("recorded already",), history=None)) == claimed()
 
 
@@ -114,7 +119,8 @@ def test_a_worker_that_reports_meanwhile_is_not_called_dead():
     """Between the look for its hand and the record it may have reported: nothing is written over what it said."""
     plan = recover(claimed(), action(), draw(2))
     next(plan)
-    effect = plan.send("dead")
+    assert isinstance(plan.send("dead"), Uptime)
+    effect = plan.send(steady(NOON + 30))
     settled = observed(claimed(), Finding.SUCCEEDED, effect="pay")
     assert declined(settled, effect.rule) == ("its worker has reported back",)
     assert declined(unknown(), effect.rule) == ("its worker has reported back",)

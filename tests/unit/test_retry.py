@@ -182,6 +182,15 @@ def test_a_clock_that_went_back_proves_no_age():
     assert retry.CLOCK_WENT_BACK in decide_retry(situation(UNKNOWN, now=STARTED - 1), automatic=True).because
 
 
+@pytest.mark.parametrize(("elapsed", "allowed"), [(None, True), (60.0, True), (6 * HOUR, True), (6 * HOUR + 1, False)])
+def test_a_clock_set_back_makes_no_key_younger(elapsed, allowed):
+    """What surely elapsed since the first claim counts where the wall clock says less."""
+    decision = decide_retry(situation(UNKNOWN, elapsed=elapsed), automatic=True)
+    assert decision.allowed is allowed
+    aged = decide_retry(situation(UNKNOWN, now=STARTED + 7 * HOUR, elapsed=elapsed), automatic=True)
+    assert retry.RETENTION_OVER in aged.because
+
+
 def test_a_worker_that_may_still_write_forbids_a_replay():
     """A paused sender that wakes after the key's time writes a second effect, so it must be quiesced."""
     paused = attempt(Finding.UNKNOWN, quiesced=False)

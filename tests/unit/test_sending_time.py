@@ -8,8 +8,9 @@ import itertools
 import pytest
 
 from counterfoil import contracts
-from counterfoil.domain.answer import Replied
-from counterfoil.domain.event import attempts_of
+from counterfoil.domain.answer import Replied, Silent
+from counterfoil.domain.event import attempts_of, begun_of, evidence_of
+from counterfoil.domain.steady import Steady
 from counterfoil.domain.words import Dispatch, Finding
 from counterfoil.runtime.declared import action_of, declared
 from counterfoil.runtime.guarded import GuardedHttp
@@ -46,7 +47,8 @@ class Desk:
     def __init__(self, folder, step, *, awaited):
         self.clock = itertools.count(NOON, step)
         self.read = NOON
-        self.ledger = Ledger(SqliteStore(folder / "receipts.db", clock=self._now), actor="agent:a")
+        store = SqliteStore(folder / "receipts.db", clock=self._now, uptime=self.uptime)
+        self.ledger = Ledger(store, actor="agent:a")
         self.wire = Wire(lambda: self.read)
         given = declared({"account": "acct", "owner": "o", "authoriser": "l"}, "pay")
         action = action_of(given, "pay", contract=contracts.load("lab.key"), tenant=self.ledger.tenant)
@@ -54,6 +56,9 @@ class Desk:
         registered.awaited = awaited
         self.ledger.register(registered)
         self.pay = GuardedHttp(self.ledger, registered)
+
+    def uptime(self):
+        return Steady("here", self.read - NOON)
 
     def _now(self):
         self.read = next(self.clock)
@@ -91,3 +96,15 @@ def test_nothing_is_written_when_no_time_is_left(paid):
     desk, receipt = paid(SEND_SECONDS)
     (attempt,), _ = attempts_of(desk.ledger.store.load(receipt.id).events)
     assert (desk.wire.given, attempt.finding, receipt.dispatch) == ([], Finding.NOT_SENT, Dispatch.NOT_STARTED)
+
+
+def test_an_unknown_says_since_when_its_sender_is_quiet(paid, monkeypatch):
+    """The claim, and then the end of the exchange, by the clock that nobody can set; each by its own reading."""
+    monkeypatch.setattr(Wire, "send", lambda *_: Silent(may_have_left=True, reason="reset"))
+    readings = map(float, itertools.count(1))
+    monkeypatch.setattr(Desk, "uptime", lambda _: Steady("here", next(readings)))
+    desk, receipt = paid(0.5)
+    claim, answer = desk.ledger.store.load(receipt.id).events
+    begun, ended = begun_of(claim).steady, evidence_of(answer).steady
+    assert (begun.boot, ended.boot) == ("here", "here")
+    assert 0 < begun.seconds < ended.seconds

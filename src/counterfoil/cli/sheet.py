@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import msgspec
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -72,7 +73,8 @@ class Sheet:
     """
 
     def __init__(self, ledger: Ledger, history: History, to: Hints, *, payload: bool, whole: bool = False) -> None:
-        self._history, self._payload = history, payload
+        self._history = msgspec.structs.replace(history, read=ledger.store.uptime())
+        self._payload = payload
         self._entry = read(ledger, history.operation)
         self._now = self._entry.now
         self._attempts, _ = attempts_of(history.events)

@@ -17,6 +17,7 @@ from counterfoil.domain import absence
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import Contract, digest
 from counterfoil.domain.decision import GIVEN_UP
+from counterfoil.domain.elapsed import reading_of, since_first_claim
 from counterfoil.domain.event import (
     EventKind,
     History,
@@ -44,6 +45,7 @@ CONDITIONS = (
     (absence.NO_DELIVERY, "longest_delivery is assumed"),
     (absence.NOT_QUIESCED, "every earlier attempt is quiesced"),
     (absence.TOO_EARLY, "it was made late enough"),
+    (absence.NOT_ELAPSED, "enough time had passed by a clock that nobody can set"),
 )
 """What "not found" has to fulfil before it is evidence: as the calculator names its failing, and as it reads met."""
 
@@ -59,7 +61,8 @@ class Negative(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def met(self) -> tuple[str, ...]:
         """The conditions that held."""
-        missing = {*self.missing} | ({absence.TOO_EARLY} if self.earliest is None else set())
+        unsaid = {absence.TOO_EARLY, absence.NOT_ELAPSED} if self.earliest is None else set()
+        missing = unsaid.union(self.missing)
         return tuple(said for failing, said in CONDITIONS if failing not in missing)
 
 
@@ -85,9 +88,10 @@ def negative(history: History) -> Negative | None:
             facts = body_of(event).get("facts") or {}
             if "missing" not in facts:
                 return None
-            return Negative(
-                seq=event.seq, missing=tuple(str(m) for m in facts["missing"]), earliest=facts.get("earliest")
-            )
+            missing = tuple(str(m) for m in facts["missing"])
+            if all(reading_of(e) is None for e in history.events if e.kind is EventKind.LOOKING):
+                missing += (absence.NOT_ELAPSED,)  # looked for by a version that did not ask
+            return Negative(seq=event.seq, missing=missing, earliest=facts.get("earliest"))
     return None
 
 
@@ -188,7 +192,7 @@ def _again(
 ) -> Iterator[Step]:
     _, discrepancy = attempts_of(history.events)
     situation = Situation(
-        contract=contract, attempts=attempts, discrepancy=discrepancy, now=now,
+        contract=contract, attempts=attempts, discrepancy=discrepancy, now=now, elapsed=since_first_claim(history),
         longest_delivery=assumed_delivery(first_begun(history.events)),
     )  # fmt: skip
     ended = _ended(history.operation)

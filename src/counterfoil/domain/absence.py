@@ -28,13 +28,15 @@ NO_POSITIVE = "no known item was found in the same look (positive control)"
 NO_NEGATIVE = "a random reference was not shown to be missing in the same look (negative control)"
 NOT_QUIESCED = "a worker of an earlier attempt may still write"
 TOO_EARLY = "the look was made before the last moment at which the request could take effect and show"
+NOT_ELAPSED = "by a clock that nobody can set, too little time has passed for the request to have taken effect and show"
 
 
-def absence(
+def absence(  # noqa: PLR0913 - each is a condition of its own
     *,
     look: Look,
     reading: Reading,
     looked_at: float,
+    elapsed: float | None,
     deadline: float,
     longest_delivery: float | None,
     quiesced: bool,
@@ -45,13 +47,16 @@ def absence(
         look: the contract's clause.
         reading: what the look said.
         looked_at: seconds since the epoch, by the store's clock, read before the look was made.
+        elapsed: seconds that surely passed between the last moment at which a sender could write and this look, by a
+            clock that nobody can set; None where none tells.
         deadline: seconds since the epoch after which no sender of this operation writes: the latest of all attempts.
         longest_delivery: seconds within which the provider applies or drops what it was sent, as the
             deployment assumes it; None where nobody does.
         quiesced: every attempt's worker reported back or is proven dead.
     """
     never = _never(look)
-    earliest = _earliest(look, deadline, longest_delivery)
+    needed = _needed(look, longest_delivery)
+    earliest = None if needed is None else deadline + needed
     missing = list(never)
     if reading.kind is not ReadingKind.ABSENT:
         missing.append(NOT_ABSENT)
@@ -63,8 +68,13 @@ def absence(
         missing.append(NO_DELIVERY)
     if not quiesced:
         missing.append(NOT_QUIESCED)
-    if earliest is not None and looked_at <= earliest:
-        missing.append(TOO_EARLY)
+    if needed is not None and earliest is not None:
+        if looked_at <= earliest:
+            missing.append(TOO_EARLY)
+        if elapsed is None or elapsed <= needed:
+            missing.append(NOT_ELAPSED)
+        # No wall clock shortens that: it says only when to look again.
+        earliest = None if elapsed is None else max(earliest, looked_at + needed - elapsed)
     return Absence(proven=not missing, missing=tuple(missing), earliest=None if never else earliest)
 
 
@@ -80,7 +90,8 @@ def _never(look: Look) -> tuple[str, ...]:
     return tuple(sentence for sentence, fails in failed.items() if fails)
 
 
-def _earliest(look: Look, deadline: float, longest_delivery: float | None) -> float | None:
+def _needed(look: Look, longest_delivery: float | None) -> float | None:
+    """Seconds from the last write until a request has taken effect and shows; None where nobody says how many."""
     if longest_delivery is None or look.lag_seconds == "unknown":
         return None
-    return deadline + longest_delivery + look.lag_seconds
+    return longest_delivery + look.lag_seconds

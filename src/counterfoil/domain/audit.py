@@ -14,6 +14,7 @@ import msgspec
 
 from counterfoil.domain.approval import Proposed
 from counterfoil.domain.attempt import Attempt, Fold, fold, settle
+from counterfoil.domain.elapsed import since_last_write
 from counterfoil.domain.event import (
     Begun,
     Decided,
@@ -32,6 +33,7 @@ from counterfoil.domain.event import (
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.mandate import Mandate
+from counterfoil.domain.negative import Paid, against_absence
 from counterfoil.domain.operation import COLUMNS, Operation
 from counterfoil.domain.payload import salted_digest
 from counterfoil.domain.record import RECORDS, Record, digest_of
@@ -76,7 +78,8 @@ class _Walk:
         self.begun_seq = 0
         """Number of the event that began its last attempt."""
         self.looks = 0
-        self.looked_at: float | None = None
+        self.paid: list[Paid] = []
+        self.passed: tuple[Event, ...] = ()
         self.removed: Removed | None = None
 
     def fault(self, seq: int, law: Law, problem: str) -> None:
@@ -128,6 +131,7 @@ class _Walk:
 
     def step(self, event: Event, record: Record) -> None:
         """Follow one event, and ask whether it could happen then."""
+        self.passed = (*self.passed, event)
         if event.seq == 1 or isinstance(record, Removed):
             self._asked(event, record)
         match record:
@@ -225,7 +229,8 @@ class _Walk:
         valid = begun.key_valid_seconds
         if valid is None:
             return ""  # the provider never forgets it; the contract that says so is pinned by its digest
-        if event.at - self.attempts[0].started_at > valid:
+        since = begun.steady.since(self.first.steady) if begun.steady and self.first else None
+        if max(event.at - self.attempts[0].started_at, since or 0.0) > valid:
             return "the key had ended"
         return "" if self._quiesced() else "a worker of an earlier attempt could still write"
 
@@ -265,24 +270,11 @@ class _Walk:
             case Finding.NOT_SENT:
                 return "a look cannot show that nothing was sent" if evidence.source is Source.LOOK else ""
             case Finding.ABSENT:
-                return self._not_absent(evidence)
+                return against_absence(evidence, self.attempts, self.paid, assumed_delivery(self.first))
             case Finding.SUCCEEDED | Finding.ACCEPTED | Finding.REJECTED:
                 return _not_said(evidence)
             case _ as never:
                 assert_never(never)
-
-    def _not_absent(self, evidence: Evidence) -> str:
-        """A negative counts only from a paid look that was made late enough, with every sender stopped."""
-        assumed = assumed_delivery(self.first)
-        if evidence.source is not Source.LOOK or self.looked_at is None:
-            return "only a look that was paid for shows absence"
-        if assumed is None:
-            return "no longest_delivery is printed on the receipt"
-        known = self.attempts[: evidence.attempt]  # what began after the look is none of its business
-        if not all(a.quiesced for a in known):
-            return "a worker of an earlier attempt could still write"
-        latest = max(a.deadline for a in known) + assumed
-        return "" if self.looked_at > latest else "the look was made too early"
 
     def _decided(self, event: Event, decided: Decided) -> None:
         folded = self._folded()
@@ -309,7 +301,7 @@ class _Walk:
     def _noted(self, event: Event, noted: Noted) -> None:
         if event.kind is EventKind.LOOKING:
             self.looks += 1
-            self.looked_at = event.at
+            self.paid.append(Paid(event.at, since_last_write(self.passed)))
         elif event.kind is EventKind.HELD:
             started = self._folded().dispatch is not Dispatch.NOT_STARTED
             self._word(event, self.mandate.held(noted.note.removeprefix("held by "), started=started))
@@ -324,7 +316,8 @@ class _Walk:
         self.attempts, self.discrepancy = left.attempts, left.discrepancy
         self.mandate.permission, self.mandate.disposition = left.permission, left.disposition
         self.first, self.provider_key = first_begun((event,)), left.provider_key
-        self.settled_by, self.looks, self.looked_at = left.settled_by, left.looks, left.looked_at
+        self.settled_by, self.looks = left.settled_by, left.looks
+        self.paid = [] if left.looked_at is None else [Paid(left.looked_at, None)]
         self.removed = left
 
     def _folded(self) -> Fold:

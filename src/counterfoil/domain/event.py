@@ -12,6 +12,7 @@ import msgspec
 from counterfoil.domain.attempt import Attempt, contradiction, settle
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.steady import Steady
 from counterfoil.domain.words import Discrepancy, Disposition, Permission
 
 ORDINARY = "ordinary"
@@ -112,6 +113,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The contract names a later terminal observation."""
     mentioned: dict[str, Any] = {}
     """A model's own key or a framework's call id: evidence, never the key."""
+    steady: Steady | None = None
+    """When it was claimed, read under the write lock; the last field, see `stamped`."""
 
 
 def assumed_delivery(begun: Begun | None) -> float | None:
@@ -139,6 +142,8 @@ class Noted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     note: str
     facts: dict[str, Any] = {}
+    steady: Steady | None = None
+    """When a look was paid for, read under the write lock."""
 
 
 class Removed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -199,6 +204,8 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
     operation: Operation
     events: tuple[Event, ...]
+    read: Steady | None = None
+    """When it was read, where it is about to be judged; for a rule, under the write lock."""
 
     @property
     def head(self) -> bytes:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from counterfoil.domain.steady import Steady
 from counterfoil.domain.words import Coverage, Finding, Source
 
 
@@ -39,5 +40,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a replay returns: JSON, at most RESULT_BYTES_MAX. Stored in the body, never in the hashed record."""
     facts: dict[str, Any] = {}
     """Fields that were compared or observed, by name: the material of a reconstruction. Stored in the body too."""
+    steady: Steady | None = None
+    """When its worker was known to be quiet, where what is still on its way may have to be counted from then."""
     body_digest: str = ""
     """The salted digest of the body that holds result and facts; filled in when it is recorded."""

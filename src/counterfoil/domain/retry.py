@@ -25,6 +25,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     discrepancy: Discrepancy
     now: float
     """Seconds since the epoch, by the store's clock."""
+    elapsed: float | None = None
+    """Seconds since the first claim, by a clock that nobody can set; None where none tells."""
     longest_delivery: float | None = None
     """Seconds, as the deployment assumes them; None where nobody does."""
     one_shot: OneShot = OneShot.NO
@@ -173,6 +175,7 @@ def _against_retention(situation: Situation) -> tuple[str, ...]:
     age = situation.now - min(a.started_at for a in situation.attempts)
     if age < 0:
         return (CLOCK_WENT_BACK,)
+    age = max(age, situation.elapsed or 0.0)  # a clock that was set back makes no key younger
     if situation.longest_delivery is not None:
         room = retention - situation.longest_delivery - situation.contract.send_deadline_seconds
         return () if age <= room else (RETENTION_OVER,)

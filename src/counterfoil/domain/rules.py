@@ -9,6 +9,7 @@ from counterfoil.domain.care import looks_granted
 from counterfoil.domain.command import Amendment, Declined, NewEvent, Rule
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.decision import GIVEN_UP, changed_since
+from counterfoil.domain.elapsed import since_first_claim
 from counterfoil.domain.event import (
     Begun,
     Decided,
@@ -200,7 +201,8 @@ def pay_look(contract: Contract, look: int, *, asked: bool, by: str) -> Rule:
         if against:
             return Declined(because=against)
         paid = msgspec.structs.replace(operation, looks=operation.looks + 1, due_at=now + budget.spacing_seconds)
-        note = Noted(note="look", facts={"look": look, "by": by, "used": paid.looks, "of": most})
+        facts = {"look": look, "by": by, "used": paid.looks, "of": most}
+        note = Noted(note="look", facts=facts, steady=history.read)
         return Amendment(operation=paid, events=(NewEvent(kind=EventKind.LOOKING, record=encode(note)),))
 
     return rule
@@ -268,6 +270,7 @@ def claim_again(
                 attempts=attempts,
                 discrepancy=discrepancy,
                 now=now,
+                elapsed=since_first_claim(history),
                 longest_delivery=longest_delivery,
                 one_shot=sought.terms.one_shot,
             )
@@ -329,6 +332,7 @@ def _start(
         basis=decision.basis.value if decision.basis else "",
         because=decision.because,
         payload_digest="",
+        steady=history.read,
     )
     folded = fold((*attempts, attempt), discrepancy, follows=contract.follows)
     deadline = now + attempt.send_seconds

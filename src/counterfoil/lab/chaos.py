@@ -1,7 +1,7 @@
 """Mixed trouble: real workers on one file of receipts, killed, stopped, interrupted, with wrong clocks and full disks.
 
 Between them and the provider are two bad ways, and the provider itself fails after it has acted. In the end every fault
-is turned off, two runs of everything go on until nothing is left to do, and what happened is counted outside.
+is turned off, a run of everything goes on until nothing is left to do, and what happened is counted outside.
 """
 
 from __future__ import annotations

@@ -27,14 +27,15 @@ WIRES = {ROUGH: "rough-wire", SLOW: "slow-wire"}
 
 DEADLINE_SECONDS = 1.0
 """How long a sender may write: a stopped one is past it soon."""
-STEP_SECONDS, STEPS_BETWEEN = 3600.0, 2
-"""By how much a clock steps, and how often others may have stepped between a claim and a look at it."""
+STEP_SECONDS = 3600.0
+"""By how much a clock steps: far more than a delivery takes."""
+SILENT_SECONDS = 1.5
+"""How long a way stays silent: longer than a sender waits, and far less than the half minute of a look."""
 DELIVERY: Mapping[str, Any] = {
-    "seconds": STEPS_BETWEEN * STEP_SECONDS + 1.0, "by": "counterfoil-lab chaos",
-    "why": f"the provider applies what it got within {LATE_SECONDS:g} seconds, and clocks here step by an hour",
+    "seconds": SILENT_SECONDS + LATE_SECONDS + 1.0, "by": "counterfoil-lab chaos",
+    "why": f"a way keeps a request for {SILENT_SECONDS:g} seconds, and the provider applies it {LATE_SECONDS:g} later",
 }  # fmt: skip
-"""An absence is judged by the store's clock, so whoever assumes how late a request may be applied must assume how wrong
-that clock may be: without the hours a step forward proves absent what is on its way."""
+"""How late a request may be applied, and no word of clocks: none of their steps may prove absent what is on its way."""
 _BRIEF = {"first_after_seconds": 0.05, "spacing_seconds": 0.2}
 CHANGES: Mapping[str, Mapping[str, Any]] = {
     "lab.key": {"send_deadline_seconds": DEADLINE_SECONDS, "read_budget": {"looks_max": 3, **_BRIEF}},
@@ -60,8 +61,6 @@ FAULTS: tuple[Mapping[str, Any], ...] = (
     {"behaviour": "slow", "every": 2, "seconds": 0.04},
 )
 """What the provider does wrong; most of it after the effect has happened."""
-SILENT_SECONDS = 1.5
-"""How long a way stays silent: longer than a sender waits, and far less than the half minute of a look."""
 ROUGH_RULES: tuple[Mapping[str, Any], ...] = (
     {"behaviour": "half_open", "every": 41, "seconds": SILENT_SECONDS},
     {"behaviour": "refuse", "every": 37},
@@ -79,8 +78,6 @@ SWEEP_SECONDS = 0.1
 """Between the sweeps of the worker that runs beside."""
 WAIT_SECONDS = 0.5
 """How long a run waits for what is unknown: the worker beside it goes on after that."""
-TAKEN_UP_SECONDS_MAX = 2.0
-"""How long the last run but one waits: whom nobody holds any more is taken up at once."""
 CALM_SECONDS_MAX = 90.0
 """How long the last run may wait until everything is settled or a person's turn; it takes a few seconds."""
 CALM_CALLS = 8
@@ -173,10 +170,9 @@ class Scene:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def calm(self, ahead: float) -> None:
-        """Turn every fault off and let two runs of every line go on until nothing is left to do.
+        """Turn every fault off and let a run of every line go on until nothing is left to do.
 
-        Nothing is on its way any more when they begin, so what the provider did not do it never will. The first takes
-        up whatever anybody left behind; the second's clock is past the hours that are to be waited for from then on.
+        Nothing is on its way any more when it begins, so what the provider did not do it never will.
 
         Args:
             ahead: how far any clock was ahead, in seconds.
@@ -188,7 +184,6 @@ class Scene:
             port = proxy.port
             proxy.kill()
             self._way(way, (), port)
-        for seconds, wait in ((0.0, TAKEN_UP_SECONDS_MAX), (DELIVERY["seconds"] + DEADLINE_SECONDS, CALM_SECONDS_MAX)):
-            under = hardship.arguments(ahead=ahead + seconds)
-            run = self._start_run(self.orders, ROUGH, CALM_CALLS, wait, under)
-            lifetime.check_ended(run, "a run with nothing wrong any more")
+        under = hardship.arguments(ahead=ahead)
+        run = self._start_run(self.orders, ROUGH, CALM_CALLS, CALM_SECONDS_MAX, under)
+        lifetime.check_ended(run, "a run with nothing wrong any more")

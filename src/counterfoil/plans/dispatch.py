@@ -189,13 +189,14 @@ def send(
             evidence = msgspec.structs.replace(evidence, quiesced=False)
         # What interrupted it goes on, also where the store cannot take the record: that reads as unknown.
         with contextlib.suppress(CounterfoilError):
+            evidence = observing.dated(evidence, flight.ended)
             yield from observing.record(holder, observing.sealed(evidence, salt), action.contract, jitter=draw.jitter)
         raise
     form, said = order.form, None
     if number == 1 and type(answer) is Returned and isinstance(form, ClaimForm):
         said = form.returned.fill(answer, salt)
     if said is None:
-        said = observing.sealed(observing.judged(action, answer, number), salt)
+        said = observing.sealed(observing.dated(observing.judged(action, answer, number), flight.ended), salt)
     # Crash here: answered and unrecorded; it reads as unknown until a look (test_crash_before_outcome).
     after = yield from observing.record(holder, said, action.contract, jitter=draw.jitter)
     return Ended(

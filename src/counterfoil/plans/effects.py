@@ -13,6 +13,7 @@ from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Command
 from counterfoil.domain.intent import Intent
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.steady import Steady
 from counterfoil.domain.words import Standing
 from counterfoil.ports.provider import LookOrder, SendOrder
 
@@ -22,7 +23,7 @@ T = TypeVar("T")
 class Flight:
     """Whether a byte may have left, kept outside the exchange so that an interruption still knows it."""
 
-    __slots__ = ("answer", "detached", "error", "may_have_left")
+    __slots__ = ("answer", "detached", "ended", "error", "may_have_left")
 
     def __init__(self) -> None:
         self.may_have_left = False
@@ -30,6 +31,8 @@ class Flight:
         """What came back in the very moment its caller was interrupted."""
         self.detached = False
         """Its caller has gone and the exchange goes on in a thread: it is not quiesced, and its answer comes late."""
+        self.ended: Steady | None = None
+        """When the exchange was over; None where it was not, or nobody looked."""
         self.error: BaseException | None = None
         """What a guarded function raised: shown to its caller, never stored."""
 
@@ -99,6 +102,10 @@ class Now(msgspec.Struct, frozen=True):
     """Read the store's clock; the reply is seconds since the epoch."""
 
 
+class Uptime(msgspec.Struct, frozen=True):
+    """Read the clock that nobody can set; the reply is a `Steady`."""
+
+
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan comes back with: the operation as it stands and what this call was told."""
 
@@ -116,5 +123,5 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     error: BaseException | None = None
 
 
-Effect = Command | Validate | Find | Redraw | Rejudge | Form | Send | Look | Hand | Now
+Effect = Command | Validate | Find | Redraw | Rejudge | Form | Send | Look | Hand | Now | Uptime
 Plan = Generator[Effect, Any, T]

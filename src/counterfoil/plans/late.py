@@ -10,12 +10,13 @@ from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import SALT_BYTES
 from counterfoil.domain.words import Source
 from counterfoil.plans import observing
-from counterfoil.plans.effects import Plan
+from counterfoil.plans.effects import Plan, Uptime
 
 
 def late(operation: str, action: Action, attempt: int, answer: Answer, draw: Draw) -> Plan[Operation]:
     """Append an answer nobody waited for; it settles an unknown, or opens a discrepancy, and overwrites nothing."""
     evidence = msgspec.structs.replace(observing.judged(action, answer, attempt), source=Source.LATE_ANSWER)
+    evidence = observing.dated(evidence, (yield Uptime()))
     return (
         yield from observing.append(
             operation, evidence, action.contract, salt=draw.salts[:SALT_BYTES], jitter=draw.jitter

@@ -22,7 +22,8 @@ from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import RESULT_BYTES_MAX, salted_digest
 from counterfoil.domain.result import declared
 from counterfoil.domain.schedule import RECOVER
-from counterfoil.domain.words import Discrepancy, Dispatch, Outcome
+from counterfoil.domain.steady import Steady
+from counterfoil.domain.words import Discrepancy, Dispatch, Finding, Outcome
 from counterfoil.plans.effects import Plan
 
 
@@ -118,6 +119,13 @@ _ENDS: dict[Outcome, Columns] = {
 def judged(action: Action, answer: Answer, number: int) -> Evidence:
     """What one answer to a send proves, with as much of its result as the action declares."""
     return declared(judge(action.contract, answer, number, action.effect), action.result)
+
+
+def dated(evidence: Evidence, quiet: Steady | None) -> Evidence:
+    """Say when its worker was known to be quiet, where something of it may be on its way: absence counts from then."""
+    if not evidence.quiesced or evidence.finding is not Finding.UNKNOWN:
+        return evidence
+    return msgspec.structs.replace(evidence, steady=quiet)
 
 
 class Sealed(msgspec.Struct, frozen=True, kw_only=True):

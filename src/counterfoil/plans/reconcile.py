@@ -8,6 +8,7 @@ from counterfoil.domain.action import Action, Draw
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Amend, Amended, Declined
 from counterfoil.domain.contract import By
+from counterfoil.domain.elapsed import since_last_write
 from counterfoil.domain.event import History, assumed_delivery, attempts_of, destination_of, first_begun, quiet_since
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.payload import SALT_BYTES, frozen_payload
@@ -80,8 +81,8 @@ def _look(history: History, action: Action, draw: Draw, index: int, payload: byt
     reading = read(look, answers, sought)
     last_write = max(quiet_since(history.events), *(a.deadline for a in attempts))
     verdict = absence(
-        look=look, reading=reading, looked_at=history.events[-1].at, deadline=last_write,
-        longest_delivery=assumed_delivery(begun), quiesced=all(a.quiesced for a in attempts),
+        look=look, reading=reading, looked_at=history.events[-1].at, elapsed=since_last_write(history.events),
+        deadline=last_write, longest_delivery=assumed_delivery(begun), quiesced=all(a.quiesced for a in attempts),
     )  # fmt: skip
     evidence = evidence_of(
         reading, look=look, index=index, attempt=attempts[-1].number, effect=action.effect, absence=verdict

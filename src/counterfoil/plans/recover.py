@@ -16,7 +16,7 @@ from counterfoil.domain.payload import SALT_BYTES, frozen_payload
 from counterfoil.domain.words import Finding, Source, Standing
 from counterfoil.plans import observing
 from counterfoil.plans.dispatch import further, stands
-from counterfoil.plans.effects import Ended, Hand, Now, Plan
+from counterfoil.plans.effects import Ended, Hand, Now, Plan, Uptime
 from counterfoil.plans.reconcile import reconcile
 
 DEAD = "dead"
@@ -54,7 +54,7 @@ def _left(attempt: Attempt) -> Plan[Evidence | None]:
         now = yield Now()
         if now <= attempt.deadline:
             return None
-    return Evidence(
+    left = Evidence(
         source=Source.TRANSPORT,
         finding=Finding.UNKNOWN,
         attempt=attempt.number,
@@ -62,6 +62,7 @@ def _left(attempt: Attempt) -> Plan[Evidence | None]:
         rule="house.worker_dead" if dead else "house.deadline_passed",
         reason="worker_died" if dead else "deadline_passed",
     )
+    return observing.dated(left, (yield Uptime())) if dead else left
 
 
 def work(history: History, order: Order, draw: Draw, *, by: str) -> Plan[Ended]:

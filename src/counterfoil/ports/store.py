@@ -8,6 +8,7 @@ from typing import Protocol
 from counterfoil.domain.command import Command, Reply
 from counterfoil.domain.event import History
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.steady import Steady
 
 
 class Store(Protocol):
@@ -43,6 +44,10 @@ class Store(Protocol):
 
     def histories(self) -> Iterator[History]:
         """Read every operation whole, for verification."""
+        ...
+
+    def uptime(self) -> Steady:
+        """Read the clock that nobody can set, of the machine this process runs on."""
         ...
 
     def now(self) -> float:

@@ -16,7 +16,7 @@ from counterfoil.domain.answer import Answer, Silent
 from counterfoil.domain.canonical import parse
 from counterfoil.domain.command import Amend, Claim, Command, Propose, Reply, Settle
 from counterfoil.domain.errors import CounterfoilError, NotRecorded, StoreUnsafe, Unavailable, UnknownAction
-from counterfoil.plans.effects import Effect, Find, Form, Hand, Look, Now, Redraw, Rejudge, Send, Validate
+from counterfoil.plans.effects import Effect, Find, Form, Hand, Look, Now, Redraw, Rejudge, Send, Uptime, Validate
 from counterfoil.plans.late import late
 from counterfoil.ports.provider import SendOrder
 from counterfoil.ports.store import Store
@@ -70,6 +70,7 @@ class Executor:
             Look: self._look,
             Hand: lambda e: roster.hand(e.attempt.worker, e.attempt.token),
             Now: lambda _: store.now(),
+            Uptime: lambda _: store.uptime(),
         }
 
     def perform(self, effect: Effect) -> Any:
@@ -95,6 +96,8 @@ class Executor:
             return await self._avalidate(effect)
         if isinstance(effect, Redraw):
             return self._drawer.draw()
+        if isinstance(effect, Uptime):
+            return self._store.uptime()
         import asyncio
 
         return await asyncio.to_thread(self._others[type(effect)], effect)
@@ -146,13 +149,16 @@ class Executor:
             return _TOO_LATE
         registered = self._registry.get(effect.action.name) or self.registered(effect.action.name)
         provider: Any = registered.provider
-        if registered.awaited:
-            import asyncio
+        try:
+            if registered.awaited:
+                import asyncio
 
-            return asyncio.run(provider.asend(order, effect.flight, effect.arguments))  # type: ignore[no-any-return]
-        if registered.takes_arguments:
-            return provider.send(order, effect.flight, effect.arguments)  # type: ignore[no-any-return]
-        return provider.send(order, effect.flight)  # type: ignore[no-any-return]
+                return asyncio.run(provider.asend(order, effect.flight, effect.arguments))  # type: ignore[no-any-return]
+            if registered.takes_arguments:
+                return provider.send(order, effect.flight, effect.arguments)  # type: ignore[no-any-return]
+            return provider.send(order, effect.flight)  # type: ignore[no-any-return]
+        finally:
+            effect.flight.ended = self._store.uptime()
 
     async def _asend(self, effect: Send) -> Answer:
         registered = self.registered(effect.action.name)
@@ -161,7 +167,10 @@ class Executor:
             if order is None:
                 return _TOO_LATE
             provider: Any = registered.provider
-            return await provider.asend(order, effect.flight, effect.arguments)  # type: ignore[no-any-return]
+            try:
+                return await provider.asend(order, effect.flight, effect.arguments)  # type: ignore[no-any-return]
+            finally:
+                effect.flight.ended = self._store.uptime()
         import asyncio
 
         wait, context = _Wait(), contextvars.copy_context()

@@ -24,10 +24,12 @@ from counterfoil.domain.command import (
     Settle,
 )
 from counterfoil.domain.errors import StoreUnsafe
+from counterfoil.domain.steady import Steady
 from counterfoil.store import opening, rows, transaction
 from counterfoil.store.commit import GroupCommit, Job
 from counterfoil.store.forking import FORKS
 from counterfoil.store.reader import Reader
+from counterfoil.store.uptime import uptime
 
 STANDS_SECONDS = 0.01
 """How long a look at the file's name, and at the policy in force, holds: a claim that needs nobody's approval may still
@@ -43,11 +45,18 @@ class SqliteStore(Reader):
     Args:
         path: the file; created private (0600) where it is missing.
         clock: seconds since the epoch; the store never lets it run backwards.
+        uptime: the clock that nobody can set.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        clock: Callable[[], float] = time.time,
+        uptime: Callable[[], Steady] = uptime,
+    ) -> None:
         self.path = opening.located(path)
-        self._clock = clock
+        self._clock, self.uptime = clock, uptime
         self._seen = 0.0
         self._seen_at = time.monotonic()
         self._kept = 0.0
@@ -154,12 +163,15 @@ class SqliteStore(Reader):
 
     def _run(self, db: sqlite3.Cursor, command: Command, now: float) -> Reply:
         """Carry one command out under the write lock; a claim only under the policy in force."""
-        if type(command) is Claim:
+        kind = type(command)
+        if kind is Claim:
             if time.monotonic() - self._policy_at > STANDS_SECONDS:
                 self._policy, self._policy_at = rows.policy_number(db), time.monotonic()
-            if command.policy != self._policy:
+            if command.policy != self._policy:  # type: ignore[union-attr]
                 return PolicyMoved(policy=self._policy)
-        return _RUNS[type(command)](db, command, now)
+        if kind in _STAMPED:
+            return _STAMPED[kind](db, command, now, self.uptime())
+        return _RUNS[kind](db, command, now)
 
     def _was_left_open(self) -> bool:
         """Close a transaction whose leader was interrupted between its beginning and its handler, or in the handler.
@@ -333,9 +345,7 @@ def _later(module: str, name: str) -> Callable[[sqlite3.Cursor, object, float], 
 
 
 _RUNS: dict[type, Callable[[sqlite3.Cursor, Any, float], Reply]] = {
-    Claim: transaction.claim,
     Settle: transaction.settle,
-    Amend: transaction.amend,
     Propose: transaction.propose,
     Adopt: _later("policies", "adopt"),
     Remove: _later("retention", "remove"),
@@ -343,3 +353,8 @@ _RUNS: dict[type, Callable[[sqlite3.Cursor, Any, float], Reply]] = {
     CountRefusals: _later("retention", "count_refusals"),
 }
 """What each command does inside its transaction."""
+_STAMPED: dict[type, Callable[[sqlite3.Cursor, Any, float, Steady], Reply]] = {
+    Claim: transaction.claim,
+    Amend: transaction.amend,
+}
+"""Of these, what is recorded says when, by the clock that nobody can set."""

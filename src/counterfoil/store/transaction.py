@@ -1,4 +1,4 @@
-"""What each command does inside its transaction; the write lock is held and `now` was read under it."""
+"""What each command does inside its transaction; the write lock is held, and both clocks were read under it."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from counterfoil.domain.event import SEQ_MAX, EventKind, History, Noted, chain, 
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.schedule import DISPATCH
+from counterfoil.domain.steady import Steady, stamped
 from counterfoil.store import breakers, rows
 
 HOLD_SLOTS_MAX = 64
@@ -51,7 +52,9 @@ UPDATE operation SET dispatch = ?, outcome = ?, discrepancy = ?, exposure = ?, u
 """
 
 
-def claim(db: rows.Runs, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision | Tripped:
+def claim(
+    db: rows.Runs, c: Claim, now: float, steady: Steady
+) -> Claimed | Existing | NewlyHeld | Conflict | Collision | Tripped:
     """Insert receipt and claim; the unique indexes decide identity and hold, and only a refusal reads."""
     if c.breaker is not None:
         tripped = breakers.tripped(db, c.breaker, now)
@@ -69,11 +72,12 @@ def claim(db: rows.Runs, c: Claim, now: float) -> Claimed | Existing | NewlyHeld
         if refused is None:
             raise
         return refused
-    head = chain(b"", c.id, 1, "begun", now, c.record)
+    record = stamped(c.record, steady)
+    head = chain(b"", c.id, 1, "begun", now, record)
     if len(c.body) <= rows.BODY_INLINE_MAX:
-        db.execute(rows.INSERT_EVENT, (c.n * rows.EVENTS + 1, "begun", now, c.record, c.body, head))
+        db.execute(rows.INSERT_EVENT, (c.n * rows.EVENTS + 1, "begun", now, record, c.body, head))
     else:
-        rows.insert_event(db, c.n, 1, "begun", now, c.record, c.body, head)
+        rows.insert_event(db, c.n, 1, "begun", now, record, c.body, head)
     return Claimed(at=now, head=head)
 
 
@@ -168,7 +172,7 @@ def _settled_before(db: rows.Runs, s: Settle) -> Settled | Stale:
     return Stale()
 
 
-def amend(db: rows.Runs, a: Amend, now: float) -> Amended | Declined | PolicyMoved | Tripped:
+def amend(db: rows.Runs, a: Amend, now: float, steady: Steady) -> Amended | Declined | PolicyMoved | Tripped:
     """Run a rule on the operation's whole history and write what it decided."""
     moved = None if a.policy is None else _moved(db, a.policy)
     if moved is not None:
@@ -176,7 +180,7 @@ def amend(db: rows.Runs, a: Amend, now: float) -> Amended | Declined | PolicyMov
     history = standing(db, a.operation)
     found = history.operation
     now = not_before(history, now)
-    decided = a.rule(history, now)
+    decided = a.rule(msgspec.structs.replace(history, read=steady), now)
     if isinstance(decided, Declined):
         return msgspec.structs.replace(decided, history=history)
     holder = _in_the_way(db, found, decided)

@@ -147,7 +147,7 @@ def test_a_broken_file_is_noticed(weak):
 def test_a_receipt_in_two_commits_is_noticed(monkeypatch):
     """The operation's row in one, its event in the next."""
 
-    def claim(db, command, now):
+    def claim(db, command, now, steady):
         def split(*link):
             db.execute("COMMIT")
             db.execute("BEGIN IMMEDIATE")
@@ -155,9 +155,9 @@ def test_a_receipt_in_two_commits_is_noticed(monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(transaction, "chain", split)
-            return transaction.claim(db, command, now)
+            return transaction.claim(db, command, now, steady)
 
-    monkeypatch.setitem(sqlite._RUNS, Claim, claim)
+    monkeypatch.setitem(sqlite._STAMPED, Claim, claim)
     assert survey("unknown", FEW, "1").found[check.UNSOUND] > 0
 
 

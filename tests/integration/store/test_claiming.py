@@ -29,8 +29,9 @@ from counterfoil.domain.command import (
     Settled,
 )
 from counterfoil.domain.errors import StoreUnsafe
-from counterfoil.domain.event import EventKind
+from counterfoil.domain.event import EventKind, begun_of
 from counterfoil.domain.identifier import operation_id
+from counterfoil.domain.steady import stamped
 from counterfoil.domain.words import Dispatch, Finding
 
 
@@ -42,7 +43,8 @@ def test_a_new_claim_is_on_record_for_everybody_when_it_is_answered(store, make_
     history = make_store().load(wanted.id)
     assert history.operation == stands(wanted, reply.at)
     (event,) = history.events
-    assert (event.kind, event.at, event.record, event.body) == (EventKind.BEGUN, reply.at, wanted.record, wanted.body)
+    claimed = stamped(wanted.record, begun_of(event).steady)
+    assert (event.kind, event.at, event.record, event.body) == (EventKind.BEGUN, reply.at, claimed, wanted.body)
     assert history.head == reply.head == event.hash
 
 

@@ -183,6 +183,16 @@ CATALOGUE: tuple[Mutant, ...] = (
     _celled(54, claims.clock_goes_back, "24-LS"),
     _celled(55, people.two_clicks_two_people, "33-B"),
     _hunted(56, claims.loser_goes_on, "I1"),
+    _hunted(
+        57, looks.absence_by_wall_clock, "I5",
+        kinds=("lookup",), assumed=True, sends={"answered": 1.0, "applied_late": 3.0}, looks={"shown": 1.0},
+        rates={"clock_step": 0.05}, ahead=True, asks=0,
+    ),
+    _hunted(
+        58, looks.key_by_wall_clock, "I3",
+        kinds=("key",), assumed=True, sends=LOST, looks=BLIND, looks_max=1, rates={"clock_step": 0.1},
+        key_seconds=100.0, night_seconds=200.0, reboot=False, far=False, asks=0,
+    ),
 )  # fmt: skip
 """Every mutant, by number."""
 MUTANTS: Mapping[str, Mutant] = {mutant.slug: mutant for mutant in CATALOGUE}

@@ -46,7 +46,22 @@ def absence_without_horizon() -> None:
     """Believe a look that was made before the request could arrive."""
     from counterfoil.domain import absence as conditions
 
-    _absence_without(conditions.TOO_EARLY)
+    _absence_without(conditions.TOO_EARLY, conditions.NOT_ELAPSED)
+
+
+def absence_by_wall_clock() -> None:
+    """Count what has elapsed by a clock that steps."""
+    from counterfoil.domain import absence as conditions
+
+    _absence_without(conditions.NOT_ELAPSED)
+
+
+def key_by_wall_clock() -> None:
+    """Take a key for as young as a clock says that was set back."""
+    from counterfoil.domain import rules
+
+    changed: Any = rules
+    changed.since_first_claim = lambda _: None
 
 
 def wrong_account_absent() -> None:

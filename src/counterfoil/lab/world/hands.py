@@ -34,8 +34,8 @@ class Time(ModuleType):
         return self.now()
 
     def monotonic(self) -> float:
-        """The same clock: it does not go back either, and what is paused goes on later."""
-        return self.world.stage.now if self.world else 0.0
+        """A clock that does not go back, and stands still while its host sleeps; what is paused goes on later."""
+        return self.world.stage.now - self.world.slept if self.world else 0.0
 
     def sleep(self, seconds: float) -> None:
         """Let the others go on meanwhile."""
@@ -56,7 +56,7 @@ class SimStore(SqliteStore):
 
     def __init__(self, world: World, process: Process) -> None:
         self._world, self._process = world, process
-        super().__init__(world.path, clock=world.time.now)
+        super().__init__(world.path, clock=world.time.now, uptime=lambda: self._world.uptime(self._process.host))
         self._durable = self.write
         self.write = self._written
 

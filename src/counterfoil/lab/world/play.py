@@ -13,6 +13,7 @@ from typing import Any
 from counterfoil.domain.command import Amend, Amended, Claim, Claimed, Command, Reply, Settle, Settled
 from counterfoil.domain.event import EventKind, History
 from counterfoil.domain.identifier import number
+from counterfoil.domain.steady import Steady
 from counterfoil.lab.world.chance import Chance, Dice
 from counterfoil.lab.world.declared import action_for
 from counterfoil.lab.world.hands import SimDrawer, SimExecutor, SimRoster, SimStore, Time
@@ -59,6 +60,8 @@ class World:
         self.time = time
         self.truth = Truth()
         self.skew: dict[str, float] = {}
+        self.boots: dict[str, Steady] = {}
+        """By host that was booted since the beginning, its boot and when that was, in seconds since the epoch."""
         self.workers: dict[str, Process] = {}
         self.sending: dict[Process, str] = {}
         """The attempt whose send each process has carried out last."""
@@ -80,6 +83,8 @@ class World:
         self._trace = hashlib.sha256()
         self.tell: Callable[[float, str], None] | None = None
         """Told of everything that happens, as it does: seconds from the beginning, and words."""
+        self.slept = 0.0
+        """For how many seconds every host has slept."""
         self.down_until = 0.0
         """Nobody can write to the file before then."""
         self._last = 0
@@ -118,6 +123,18 @@ class World:
         ahead = STEP_SECONDS if self.options.ahead else 0.0
         self.skew[host] = min(max(self.skew.get(host, 0.0) + step, -STEP_SECONDS), ahead)
         self.seen(f"a clock was stepped {'forward' if step > 0 else 'back'}")
+
+    def uptime(self, host: str) -> Steady:
+        """Read the clock of a host that no step moves; a clock of its own, which began anew with its boot."""
+        boot = self.boots.get(host) or Steady(host, EPOCH - STEP_SECONDS * len(host))
+        return Steady(boot.boot, self.stage.now - boot.seconds)
+
+    def reboot(self) -> None:
+        """Boot every host: whatever ran is gone, and no reading from before says anything of now."""
+        for process in self._ledgers:
+            process.crash()
+        self.boots = {host: Steady(f"{host} again", self.stage.now) for host in ("near", "far")}
+        self.seen("every host was booted again")
 
     def pause(self, what: str, least: float, most: float | None = None) -> None:
         """Let time pass for the process that runs."""

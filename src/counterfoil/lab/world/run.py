@@ -81,8 +81,10 @@ def _night(world: World) -> float:
     seconds = world.options.night_seconds
     if seconds:
         world.stage.run(EPOCH + world.chance.between("dusk", 100.0, TROUBLE_SECONDS / 2))
-        world.stage.asleep_until = world.stage.now + seconds
+        world.stage.asleep_until, world.slept = world.stage.now + seconds, seconds
         world.seen("every host slept for a night")
+        if world.options.reboot:
+            world.stage.at(world.stage.asleep_until, world.reboot)
     return seconds
 
 
