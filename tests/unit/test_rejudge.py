@@ -85,6 +85,8 @@ def answered(answer, contract=KEY, **changes) -> Evidence:
 
 
 SILENCE = answered(Silent(may_have_left=True, reason="read_timeout"))
+BESIDE = claimed(LOOKUP, 2)
+"""Another attempt that nobody has reported on."""
 PAID = Noted(note="look", facts={"look": 0})
 
 
@@ -197,6 +199,15 @@ def test_a_record_that_cannot_be_read_is_the_audits():
     )
 
 
+def test_what_was_said_before_anything_began_is_the_audits_too():
+    """Evidence of an attempt that there was not, and a look before any, end nothing in a crash."""
+    early = history(answered(DONE), claimed(KEY))
+    assert rejudge(early, action(KEY)) == (Judgement(seq=0, unasked=again.UNREADABLE),)
+    looked_first = history(PAID, claimed(LOOKUP), looked(NOTHING, proven=True))
+    (one,) = rejudge(looked_first, action(LOOKUP))
+    assert "no longest_delivery" in one.broken
+
+
 # -- what was rewritten -----------------------------------------------------------------------------------------------
 
 ERROR = Replied(status=500)
@@ -275,6 +286,8 @@ def test_absence_is_asked_as_of_the_moment_it_was_paid_for():
     assert "before the last moment" in by_look(absent, step=5.0)
     assert of(absent, LOOKUP, SILENCE) == "no such look was paid for"
     assert of(absent, LOOKUP, SILENCE, Noted(note="look", facts={"look": 1})) == "no such look was paid for"
+    assert "may still write" in of(absent, LOOKUP, SILENCE, BESIDE, PAID)
+    assert of(absent, LOOKUP, SILENCE, PAID, BESIDE, PAID) == ""
 
 
 def test_a_state_is_compared_by_its_type():

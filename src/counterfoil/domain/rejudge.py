@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from counterfoil.domain import body
-from counterfoil.domain.absence import absence
+from counterfoil.domain.absence import Absence, absence
 from counterfoil.domain.action import Action
 from counterfoil.domain.answer import Replied
 from counterfoil.domain.canonical import NotCanonical
@@ -40,7 +40,7 @@ NO_ACTION = "its action is not registered here, so no contract is at hand"
 OTHER_CONTRACT = "the contract at hand is not the one on the receipt"
 ERASED = "its body was erased"
 REMOVED = "its record was removed by retention"
-UNREADABLE = "it cannot be read"
+UNREADABLE = "its record cannot be followed"
 NOT_KEPT = "its clause asks for values of the answer that are not kept"
 BY_WIRE = "only the wire could say that nothing left"
 BY_PERSON = "a person saw it"
@@ -66,6 +66,8 @@ def rejudge(history: History, action: Action | None) -> tuple[Judgement, ...]:
         action: as it is registered now; only evidence that stands on its very contract is judged by it.
     """
     try:
+        if not _in_order(history.events):
+            return (Judgement(seq=0, unasked=UNREADABLE),)
         judged = [Judgement(seq=0, unasked=REMOVED) for finding in _removed(history.events) if finding]
         contracts = _contracts(history.events)
         for place, event in enumerate(history.events):
@@ -73,9 +75,20 @@ def rejudge(history: History, action: Action | None) -> tuple[Judgement, ...]:
                 said = evidence_of(event)
                 if said.finding is not Finding.UNKNOWN:
                     judged.append(_one(history.events[: place + 1], said, contracts.get(said.attempt, ""), action))
-    except msgspec.MsgspecError:  # its law is RECORD, which the audit asks
+    except msgspec.MsgspecError:  # both are faults that the audit names
         return (Judgement(seq=0, unasked=UNREADABLE),)
     return tuple(judged)
+
+
+def _in_order(events: tuple[Event, ...]) -> bool:
+    """Nothing is said of an attempt that had not begun."""
+    left = removed_of(events)
+    begun = len(left.attempts) if left else 0
+    for event in events:
+        begun += event.kind is EventKind.BEGUN
+        if event.kind is EventKind.OBSERVED and not 1 <= evidence_of(event).attempt <= begun:
+            return False
+    return True
 
 
 def _removed(events: tuple[Event, ...]) -> list[bool]:
@@ -208,22 +221,25 @@ def _against_found(look: Look, facts: _Facts) -> str:
 
 
 def _against_absent(events: tuple[Event, ...], look: Look, place: int, kind: ReadingKind, facts: _Facts) -> str:
-    """Ask the calculator once more, as of the moment the look was paid for."""
+    """Ask the calculator once more; which of several looks it came of is not on record, and one is enough."""
+    reading = Reading(
+        kind=kind, items=facts.items, positive_control=facts.positive_control, negative_control=facts.negative_control
+    )
     paid = [n for n, event in enumerate(events) if event.kind is EventKind.LOOKING and _is_of(event, place)]
-    if not paid:
+    verdicts = [_absence(events[: n + 1], look, reading) for n in paid]
+    if not verdicts:
         return "no such look was paid for"
-    then = events[: paid[-1] + 1]
+    return "" if any(verdict.proven for verdict in verdicts) else verdicts[-1].missing[0]
+
+
+def _absence(then: tuple[Event, ...], look: Look, reading: Reading) -> Absence:
+    """What the calculator says as of the moment a look was paid for, which is the last of these events."""
     attempts, _ = attempts_of(then)
-    verdict = absence(
-        look=look,
-        reading=Reading(
-            kind=kind, items=facts.items, positive_control=facts.positive_control,
-            negative_control=facts.negative_control,
-        ),
-        looked_at=then[-1].at, deadline=max(quiet_since(then), *(a.deadline for a in attempts)),
+    return absence(
+        look=look, reading=reading, looked_at=then[-1].at,
+        deadline=max((quiet_since(then), *(a.deadline for a in attempts))),
         longest_delivery=assumed_delivery(first_begun(then)), quiesced=all(a.quiesced for a in attempts),
     )  # fmt: skip
-    return "" if verdict.proven else verdict.missing[0]
 
 
 def _is_of(event: Event, place: int) -> bool:
