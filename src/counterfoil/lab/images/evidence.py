@@ -7,6 +7,7 @@ image of some boundaries in which only what was synced is left, in ``SCRIPT/BOUN
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,6 @@ from counterfoil.lab.images.check import Found
 from counterfoil.lab.images.disk import Image
 from counterfoil.lab.images.recording import lay
 from counterfoil.lab.images.tape import Acked
-from counterfoil.lab.journal import Journal
 
 BOUNDARIES = "boundaries"
 SAMPLES = 5
@@ -37,7 +37,7 @@ class Evidence:
         self._path, self._folder = folder / f"{name}.jsonl", folder / name
         self._images: Counter[int] = Counter()
         self._violating: Counter[int] = Counter()
-        self._sampled: dict[int, list[str]] = {}
+        self._sampled: dict[int, list[Found]] = {}
         self._boundaries = boundaries
         self._at = {step * (boundaries - 1) // (SAMPLES - 1) for step in range(SAMPLES)}
 
@@ -46,7 +46,7 @@ class Evidence:
         self._images[boundary] += 1
         self._violating[boundary] += bool(found)
         if boundary in self._at and boundary not in self._sampled:
-            self._sampled[boundary] = sorted({each.kind for each in found})
+            self._sampled[boundary] = list(found)
             kept = self._folder / str(boundary)
             kept.mkdir(parents=True)
             lay(kept, image.files)
@@ -58,12 +58,12 @@ class Evidence:
             acked: everything the store acknowledged, in order.
             ended: the script was told an error: that counts once, at the last boundary.
         """
-        journal = Journal(self._path)
+        lines = []
         self._violating[self._boundaries - 1] += ended
         for boundary in range(self._boundaries):
             last = {each.operation: [each.seq, each.hash.hex()] for each in acked if each.at <= boundary}
             last.pop("", None)
             line = {"boundary": boundary, "images": self._images[boundary], "violating": self._violating[boundary]}
             kept = {"found": self._sampled[boundary]} if boundary in self._sampled else {}
-            journal.append({**line, "acked": last, **kept})
-        journal.close()
+            lines.append(json.dumps({**line, "acked": last, **kept}) + "\n")
+        self._path.write_text("".join(lines), encoding="utf-8")
