@@ -15,12 +15,17 @@ PER_MODE = ("images", "violations")
 TOP = (
     *SUMMED, "kills_by_window", "kills_by_aim", "troubles", "second_effects", "false_beyond",
     "cases", "bytes_sent_without_authority", "approvals_used_twice",
-    "images", "boundaries", "scenarios", "faults", "schedules", "complete", "killed", "survivors",
-    "sequential_ratio", "thin_ratio", "async_ratio", "concurrent_ratio", "p50_ms", "rounds", "rows_per_operation",
 )  # fmt: skip
 """What a result may claim that is counted here as well; other fields are the laboratory's own."""
-OF_LAWS = ("images", "schedules")
-"""Runs in which `violations` are counted here too; elsewhere they are those of a checker."""
+OF_KIND = {
+    "scenarios": ("images", "boundaries", "scenarios", "faults", "violations"),
+    "schedules": ("schedules", "complete", "violations"),
+    "killed": ("killed", "survivors"),
+    "sequential_ratio": (
+        "sequential_ratio", "thin_ratio", "async_ratio", "concurrent_ratio", "p50_ms", "rounds", "rows_per_operation",
+    ),
+}  # fmt: skip
+"""What else is counted of some kinds of runs, by a figure that only they have."""
 
 
 def disagreements(counts: Counts, result: Path) -> list[str]:
@@ -33,7 +38,7 @@ def disagreements(counts: Counts, result: Path) -> list[str]:
         raise NotCountable(f"{result} is not JSON") from broken
     if not isinstance(claimed, dict):
         raise NotCountable(f"{result} is not one JSON object")
-    whole = (*TOP, "violations") if any(name in counts for name in OF_LAWS) else TOP
+    whole = (*TOP, *(name for kind, names in OF_KIND.items() if kind in counts for name in names))
     found = compared("", claimed, counts, whole)
     runs = counts.get("runs", {})
     for name, figures in claimed.get("contracts", {}).items():
