@@ -52,6 +52,7 @@ nightly: install
 	@$(LAB) exhaust --faults 1 --json
 	@$(LAB) exhaust --faults 2 --most 30000 --json
 	@$(LAB) mutants --tier full --json
+	@$(BIN)/python scripts/mutate.py --mutations 300
 	@$(LAB) images --images 100000 --json
 	@$(LAB) chaos --kills 200 --json
 	@$(LAB) certify --json -- $(BIN)/python examples/certify/guarded.py
