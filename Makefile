@@ -5,7 +5,7 @@ LAB := $(BIN)/counterfoil-lab
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check bench nightly fix pins
+.PHONY: help install demo test check bench nightly sabotaged fix pins
 
 help:
 	@echo "make install   set up .venv from the hashed requirement files"
@@ -14,6 +14,7 @@ help:
 	@echo "make check     lint, types, import direction, full coverage of domain and plans"
 	@echo "make bench     what a receipt costs on this machine"
 	@echo "make nightly   the full figures (long)"
+	@echo "make sabotaged ten rules turned off, and each noticed by three commands"
 	@echo "make fix       let ruff repair and format what it can"
 	@echo "make pins      resolve the requirement files anew"
 
@@ -52,12 +53,26 @@ nightly: install
 	@$(LAB) exhaust --faults 1 --json
 	@$(LAB) exhaust --faults 2 --most 30000 --json
 	@$(LAB) mutants --tier full --json
+	@$(BIN)/python scripts/mutate.py --mutations 300
 	@$(LAB) images --images 100000 --json
 	@$(LAB) chaos --kills 200 --json
 	@$(LAB) certify --json -- $(BIN)/python examples/certify/guarded.py
+	@$(MAKE) sabotaged
 	@COUNTERFOIL_NIGHTLY=1 $(BIN)/pytest --timeout=3600 tests/property/test_decisions_machine.py \
 		tests/property/test_decisions_walks.py tests/integration/store
 	@$(LAB) bench --store sqlite --json
+
+# A rule that is off must be noticed: exit code 1 and no other, by each of three commands.
+TEN = $(shell $(BIN)/python -c "from counterfoil.lab.sabotage import TEN; print(*sorted(TEN))")
+noticed = for mutant in $(TEN); do \
+		$(LAB) $(1) --sabotage $$mutant --json > .cache/sabotaged.json; test $$? -eq 1 || \
+		{ echo "$(1): $$mutant was not noticed"; exit 1; }; done
+
+sabotaged: install
+	@mkdir -p .cache
+	@$(call noticed,simulate --operations 1000)
+	@$(call noticed,kill-loop --operations 40 --kills 8)
+	@$(call noticed,chaos --kills 30)
 
 fix: install
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .

@@ -189,6 +189,13 @@ def test_r27_neighbouring_integers_differ(number):
     assert parse(canonical(number)) == number
 
 
+@pytest.mark.parametrize("number", [2**INT_BITS_MAX, -(2**INT_BITS_MAX), 2 ** (2 * INT_BITS_MAX)])
+def test_an_integer_beyond_all_bounds_is_refused_where_it_stands(number):
+    """Whatever the short way through a payload could write, its bound is the same within it."""
+    assert refusal_of({"lines": [{"amount": number}]}).pointer == "/lines/0/amount"
+    assert refusal_of([number]).pointer == "/0"
+
+
 def test_r28_an_action_may_refuse_floats_where_they_stand():
     """Where money stands a float is refused by its place, a subclass too; integers and decimals pass."""
     flaw = refusal_of({"lines": [{"price": 9.9}]}, floats="refuse")

@@ -6,7 +6,16 @@ import pytest
 
 from counterfoil.domain.canonical import SecretRef, canonical
 from counterfoil.domain.errors import PayloadRefused
-from counterfoil.domain.template import LookTemplate, Names, RequestTemplate, problems, render, text_of, uses
+from counterfoil.domain.template import (
+    LookTemplate,
+    Names,
+    RequestTemplate,
+    document_of,
+    problems,
+    render,
+    text_of,
+    uses,
+)
 
 NAMES = Names(provider_key="op_1", reference="ref 1", external_id="ex/1", control="ctl", negative="neg")
 
@@ -78,6 +87,9 @@ def test_bytes_that_are_no_canonical_form_are_refused():
     """A placeholder into a broken payload finds nothing to guess at."""
     with pytest.raises(PayloadRefused) as refused:
         render(post(path="/{payload/a}"), b"{", NAMES)
+    assert refused.value.__context__ is None
+    with pytest.raises(PayloadRefused) as refused:
+        document_of(b"{")  # and nothing is read of it as if it were null
     assert refused.value.__context__ is None
 
 

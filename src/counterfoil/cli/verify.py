@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -17,7 +18,9 @@ import msgspec
 from counterfoil.cli import exits, parser
 from counterfoil.domain.audit import audit
 from counterfoil.domain.errors import NoSuchOperation
+from counterfoil.domain.laws import Laws
 from counterfoil.domain.policy_chain import audit_policies
+from counterfoil.domain.rejudge import rejudge
 from counterfoil.domain.violation import Law, Violation
 
 if TYPE_CHECKING:
@@ -65,44 +68,78 @@ class Found(msgspec.Struct, kw_only=True):
 
 def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    verb.add_argument(
+        "--deep", action="store_true",
+        help="also judge every finding anew by the contracts of --actions, and count how often each law was asked",
+    )  # fmt: skip
     parser.store_option(verb)
     parser.actions_option(verb)
 
 
 def run(asked: argparse.Namespace) -> int:
     """Do it and return the exit code: 0 only where nothing is wrong."""
-    from counterfoil.cli.opening import for_reading
     from counterfoil.cli.terminal import print_json
 
-    with for_reading(asked) as ledger:
+    laws = Laws() if asked.deep else None
+    with _opened(asked) as ledger:
         total = int(str(ledger.store.query("SELECT count(*) FROM operation")[0][0]))
         with _progress(total) as advance:
-            found = verify(ledger, advance)
+            found = verify(ledger, advance, laws)
     if asked.json:
-        print_json({**msgspec.to_builtins(found), "ok": not found.violations})
+        counted = {"laws": laws.rows(), "not_rejudged": laws.not_rejudged} if laws else {}
+        print_json({**msgspec.to_builtins({**msgspec.structs.asdict(found), **counted}), "ok": not found.violations})
     else:
         _say(found)
+        if laws:
+            _say_laws(laws)
     return exits.UNSETTLED if found.violations else exits.DONE
 
 
-def verify(ledger: Ledger, advance: Callable[[], None]) -> Found:
+def _opened(asked: argparse.Namespace) -> Ledger:
+    """The receipts, and for judging anew the actions, where some are named."""
+    from counterfoil.cli.opening import for_acting, for_reading
+
+    named = asked.actions or os.environ.get(parser.ACTIONS)
+    return for_acting(asked) if asked.deep and named else for_reading(asked)
+
+
+def verify(ledger: Ledger, advance: Callable[[], None], laws: Laws | None = None) -> Found:
     """Check every operation, then what belongs to none, then the policies, then the file.
 
     Args:
         ledger: whose store; nothing is written.
         advance: told after each operation.
+        laws: counts every law, and has every finding judged anew; None: neither.
     """
-    found = Found()
+    found, counts = Found(), laws or Laws()
     for n, name in _names(ledger):
         found.operations += 1
         history, violations = _checked(ledger, n, name)
-        found.events += len(history.events) if history else 0
         found.add(violations)
+        if history:
+            found.events += len(history.events)
+            found.add(_deeply(ledger, history, violations, laws) if laws else ())
+        else:
+            counts.unreadable(violations)
         advance()
-    found.add(tuple(_strays(ledger)))
-    found.add(tuple(audit_policies(ledger.store.policies())))
-    found.add(tuple(_file(ledger)))
+    policies = ledger.store.policies()
+    about = ((Law.IDENTITY, 0, _strays(ledger)), (Law.CHAIN, len(policies), audit_policies(policies)))
+    for law, questions, wrong in (*about, (Law.FILE, 1, _file(ledger))):
+        listed = tuple(wrong)
+        counts.elsewhere(law, questions, listed)
+        found.add(listed)
     return found
+
+
+def _deeply(
+    ledger: Ledger, history: History, violations: tuple[Violation, ...], laws: Laws
+) -> tuple[Violation, ...]:  # fmt: skip
+    """Count the laws of one operation, and judge its findings by the contract of its action, if that is at hand."""
+    laws.operation(history, violations)
+    operation = history.operation
+    registered = ledger.registry.get(operation.action)
+    action = registered.action if registered and registered.action.tenant == operation.tenant else None
+    return laws.judged(operation, rejudge(history, action))
 
 
 def _names(ledger: Ledger) -> Iterator[tuple[int, str]]:
@@ -224,3 +261,23 @@ def _where(violation: Violation) -> str:
     if violation.operation.startswith("policy "):
         return violation.operation
     return f"{violation.operation} {f'event {violation.seq}' if violation.seq else 'its row'}"
+
+
+def _say_laws(laws: Laws) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from counterfoil.cli import marks
+    from counterfoil.cli.terminal import console
+
+    table = Table(box=SIMPLE_HEAD, header_style=marks.QUIET, pad_edge=False, show_edge=False)
+    for name in ("law", "asked", "broken", "not asked"):
+        table.add_column(name, justify="left" if name == "law" else "right")
+    for row in laws.rows():
+        broken = Text(f"{row.broken:,}", style=marks.RED if row.broken else "")
+        table.add_row(row.law.value, f"{row.asked:,}", broken, Text(f"{row.not_asked:,}", style=marks.QUIET))
+    out = console()
+    out.print(table)
+    for reason, count in laws.not_rejudged.most_common():
+        out.print(marks.Legible(Text(f"not judged anew: {count:,}, {reason}", style=marks.QUIET)))

@@ -26,6 +26,8 @@ class Law(StrEnum):
     """No second attempt without a recorded basis that held then."""
     EVIDENCE = "evidence"
     """Every finding rests on a source that can establish it."""
+    JUDGEMENT = "judgement"
+    """What is kept of an observation still proves what it is said to have found; asked by `verify --deep` only."""
     PROJECTION = "projection"
     """The columns are the fold of the events."""
     FILE = "file"

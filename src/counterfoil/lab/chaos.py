@@ -6,9 +6,7 @@ is turned off, a run of everything goes on until nothing is left to do, and what
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -16,15 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterfoil.lab.chaos_round import Rounds, Trouble
-from counterfoil.lab.chaos_scene import Scene
+from counterfoil.lab.chaos_scene import ROUGH, Scene
 from counterfoil.lab.disk import Full, disk
-from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.kill_aim import Aim, aims
 from counterfoil.lab.kill_window import Window
-from counterfoil.lab.lifetime import CLI
-from counterfoil.lab.processes import module
 from counterfoil.lab.run_folder import STORE
 from counterfoil.lab.scoreboard import Score, score, unowned
+from counterfoil.lab.verification import violations
 
 SHARES = (
     (Aim.SEND, 0.3), (Aim.START, 0.15), (Aim.SOCKET, 0.15), (Aim.EFFECT, 0.15), (Aim.RANDOM, 0.15), (Aim.LOOK, 0.1),
@@ -40,7 +36,6 @@ UNKNOWN_SHARE = 10
 """At least one operation that was unknown for so many kills, or the figures say nothing."""
 IN_FLIGHT_SHARE = 5
 """At least one kill in so many must have fallen between claim and outcome."""
-VERIFY_SECONDS_MAX = 60.0
 
 
 class Plan(NamedTuple):
@@ -106,18 +101,8 @@ def _figures(top: Path, rounds: Rounds, *, lines: int) -> dict[str, Any]:
         "lines": lines,
         **{name: getattr(found, name) for name in Score.__struct_fields__},
         "unowned_unknowns": unowned(top),
-        "violations": _violations(top / STORE),
+        "violations": violations(top / STORE, top / f"{ROUGH}.yaml"),
     }
-
-
-def _violations(store: Path) -> int:
-    """What `counterfoil verify` finds wrong in the file, after all that."""
-    argv = module(CLI, "verify", "--store", str(store), "--json")
-    run = subprocess.run(argv, capture_output=True, text=True, timeout=VERIFY_SECONDS_MAX, check=False)
-    try:
-        return len(json.loads(run.stdout)["violations"])
-    except (ValueError, KeyError) as error:
-        raise RunFailed(f"the receipts cannot be verified: {run.stderr}") from error
 
 
 def _holds(figures: Mapping[str, Any], plan: Plan) -> bool:

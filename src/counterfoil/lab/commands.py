@@ -190,7 +190,7 @@ def _exhaust(asked: argparse.Namespace) -> int:
     plan = exhaust.Plan(faults=asked.faults, kinds=kinds, most=asked.most, sabotage=asked.sabotage)
     with run_folder(asked.keep) as top:
         with progress(len(plan.tasks)) as step:
-            result = exhaust.run(plan, step)
+            result = exhaust.run(plan, step, top if asked.keep else None)
         if asked.keep:
             write_result(top, result)
     if not asked.json:
@@ -233,7 +233,7 @@ def _mutants(asked: argparse.Namespace) -> int:
         plan = command.Plan(tier=asked.tier, slugs=tuple(map(str, map(checked, asked.only))))
         with run_folder(asked.keep) as top:
             with progress(len(plan.hunts())) as step:
-                result = command.run(plan, step)
+                result = command.run(plan, step, top if asked.keep else None)
             if asked.keep:
                 write_result(top, result)
     if not asked.json:

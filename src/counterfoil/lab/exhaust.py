@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -38,8 +39,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return [(kind, base) for kind in self.kinds for base in BASES]
 
 
-def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
+def run(plan: Plan, step: Callable[[str], None], keep: Path | None = None) -> dict[str, Any]:
     """Explore each kind from each base and add up.
+
+    Args:
+        plan: what to explore.
+        step: told of each search when it is done.
+        keep: gets every schedule; None: nobody counts them again.
 
     Raises:
         RunFailed: a share of the search did not come to its end.
@@ -48,7 +54,7 @@ def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
     tasks = plan.tasks
     rows = []
     with ThreadPoolExecutor(max_workers=cores()) as pool:
-        waiting = [pool.submit(_explored, plan, *task) for task in tasks]
+        waiting = [pool.submit(_explored, plan, keep, *task) for task in tasks]
         for done in as_completed(waiting):
             rows.append(done.result())
             step(f"{rows[-1]['kind']}, {rows[-1]['base']}")
@@ -69,8 +75,9 @@ def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _explored(plan: Plan, kind: str, base: str) -> dict[str, Any]:
-    given = (kind, base, str(plan.faults), str(plan.switches), str(plan.most or sys.maxsize))
+def _explored(plan: Plan, keep: Path | None, kind: str, base: str) -> dict[str, Any]:
+    most, left = str(plan.most or sys.maxsize), () if keep is None else (str(keep),)
+    given = (kind, base, str(plan.faults), str(plan.switches), most, *left)
     lines = list(told_by(plan.sabotage, "counterfoil.lab.world.searching", *given))
     if len(lines) != 1:
         raise RunFailed(f"the search of {kind} from {base} did not come to an end")

@@ -21,6 +21,7 @@ from counterfoil.lab.lifetime import check_ended, start_run
 from counterfoil.lab.processes import Child, start_provider
 from counterfoil.lab.run_folder import STORE
 from counterfoil.lab.scoreboard import score, total
+from counterfoil.lab.verification import violations
 
 CONTRACTS = ("lab.key", "lab.lookup", "lab.nothing")
 
@@ -41,7 +42,9 @@ FAULTS: tuple[Mapping[str, Any], ...] = (
     {"behaviour": "lose_reply", "every": 4},
     {"behaviour": "lose_request", "every": 11},
     {"behaviour": "apply_late", "every": 13, "seconds": LATE_SECONDS},
+    {"behaviour": "accept_drop", "every": 15},
     {"behaviour": "error_500", "every": 17},
+    {"behaviour": "html_200", "every": 19},
     {"behaviour": "look_500", "every": 7},
     {"behaviour": "look_empty", "every": 9},
     {"behaviour": "look_everything", "every": 10},
@@ -162,10 +165,11 @@ class _Loop:
         counted = {name: getattr(found, name) for name in found.__struct_fields__}
         plan, kills, windows = self._plan, self._record.kills, self._record.windows
         broken = found.duplicates + found.unrecorded + found.excess_sends + found.false_outcomes + found.unsettled
+        wrong = violations(self._folder / STORE, self._folder / ACTIONS)
         ok = (
-            broken == 0
+            broken + wrong == 0
             and (found.operations, kills) == (plan.operations, plan.kills)
             and found.unknown_seen * UNKNOWN_SHARE >= found.operations
             and windows[Window.CLAIM_TO_OUTCOME] * IN_FLIGHT_SHARE >= kills
         )
-        return {**counted, "kills": kills, "kills_by_window": dict(windows), "ok": ok}
+        return {**counted, "kills": kills, "kills_by_window": dict(windows), "violations": wrong, "ok": ok}

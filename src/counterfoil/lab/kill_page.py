@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 COUNTED = ("operations", "effects", "unknown_seen", "safe_to_retry", "manual_review")
-ZERO = ("duplicates", "unrecorded", "excess_sends", "false_outcomes", "unsettled")
+ZERO = ("duplicates", "unrecorded", "excess_sends", "false_outcomes", "unsettled", "violations")
 """Figures that must be nought."""
 
 

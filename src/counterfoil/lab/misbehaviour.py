@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from counterfoil.lab.faults import Rule, Vocabulary
 from counterfoil.lab.ground_truth import CONTROL, Request, control
-from counterfoil.lab.replies import Line, Reply, error, page
+from counterfoil.lab.replies import Line, Reply, as_json, error, page
 from counterfoil.lab.service import KINDS, Look, Service, listing
 
 OTHER_ACCOUNT = "acct_other"
@@ -103,6 +103,11 @@ def _error_500_before(send: Send) -> None:
     send.line.send(error(500, "internal"))
 
 
+def _accept_drop(send: Send) -> None:
+    """Say that it was accepted, and never do it."""
+    send.line.send(as_json(202, {"state": "accepted"}))
+
+
 SENDS: Mapping[str, Callable[[Send], None]] = {
     "lose_reply": _lose_reply,
     "hang": _hang,
@@ -113,6 +118,7 @@ SENDS: Mapping[str, Callable[[Send], None]] = {
     "error_503_retry_after": _instead(error(503, "unavailable", {"Retry-After": "1"})),
     "error_500_before": _error_500_before,
     "html_200": _instead(page(200)),
+    "accept_drop": _accept_drop,
     "slow": _slow,
     "apply_late": _apply_late,
     "internal_duplicate": _internal_duplicate,

@@ -21,12 +21,14 @@ MUTANTS: Mapping[str, Callable[[], None]] = {m.slug: m.off for m in CATALOGUE if
 
 EVERYWHERE = frozenset({"retry_on_timeout"})
 """What every command notices in which replies are lost."""
-KILLED = EVERYWHERE | {
-    "send_before_record", "new_key_per_attempt", "timeout_is_rejected", "error_is_rejected", "recovery_makes_ready",
-    "recovery_at_start_only", "claim_ignores_state", "not_found_is_absent", "absence_without_horizon",
-    "transport_retries",
+TEN = EVERYWHERE | {
+    "send_before_record", "new_key_per_attempt", "timeout_is_rejected", "error_is_rejected", "accepted_is_success",
+    "bad_json_is_success", "recovery_makes_ready", "claim_ignores_state", "absence_without_horizon",
 }  # fmt: skip
-"""What shows where real processes are killed: on the provider's wire, or in what the receipts say of it."""
+"""What virtual worlds, the kill loop and the chaos all notice, every time: on the provider's wire, in what the receipts
+say of it, or in what is found by judging them anew. `make sabotaged` tries each of them in each."""
+KILLED = TEN | {"recovery_at_start_only", "not_found_is_absent", "transport_retries"}
+"""What shows where one process at a time is killed and started again."""
 ASKED = EVERYWHERE | frozenset({
     "approval_not_bound", "expiry_ignored", "approval_before_claim", "approver_is_requester",
     "abandon_does_not_block", "override_reusable",
@@ -53,7 +55,7 @@ NOTICED: Mapping[str, tuple[frozenset[str], str]] = {
     "exhaust": (IN_WORLDS, "one operation meets nothing of it"),
     "matrix": (IN_CELLS, "no cell has what it is about"),
     "mutants": (frozenset(), "it turns every rule off itself"),
-    "chaos": (EVERYWHERE, "nobody approves anything in the chaos"),
+    "chaos": (TEN, "nobody approves anything in the chaos"),
     "certify": (EVERYWHERE, "nobody approves anything while a worker is certified"),
 }
 """What each command can notice, and why nothing else."""

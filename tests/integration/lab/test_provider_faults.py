@@ -28,6 +28,7 @@ ANSWERS = {
     "error_503_retry_after": (503, 1),
     "error_500_before": (500, 0),
     "html_200": (200, 1),
+    "accept_drop": (202, 0),
     "slow": (201, 1),
     "internal_duplicate": (201, 2),
 }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.sabotage import MUTANTS, NOTICED, checked, command
+from counterfoil.lab.sabotage import MUTANTS, NOTICED, TEN, checked, command
 
 SECONDS = 100
 NOT_RUN = 3
@@ -53,6 +54,42 @@ def test_a_rule_turned_off_breaks_the_kill_loop(mutant, contract, figure):
     assert (code, result["ok"]) == (1, False)
     assert result[figure] > 0
     assert result["operations"] == 16
+
+
+def test_ten_rules_are_noticed_by_three_commands():
+    """Each of the ten may be turned off in worlds, in the kill loop and in the chaos; `make sabotaged` does so."""
+    assert len(TEN) == 10
+    assert "retry_on_timeout" in TEN
+    for name in ("simulate", "kill-loop", "chaos"):
+        assert NOTICED[name][0] >= TEN, name
+    makefile = (Path(__file__).parents[3] / "Makefile").read_text("utf-8")
+    assert [f"$(call noticed,{name} " in makefile for name in ("simulate", "kill-loop", "chaos")] == [True] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "mutant", "figure"),
+    [
+        (
+            ("kill-loop", "--operations", 20, "--kills", 2, "--contract", "lab.nothing"),
+            "accepted_is_success",
+            "violations",
+        ),
+        (
+            ("kill-loop", "--operations", 20, "--kills", 2, "--contract", "lab.nothing"),
+            "bad_json_is_success",
+            "violations",
+        ),
+        (("chaos", "--kills", 5), "new_key_per_attempt", "unrecorded"),
+        (("chaos", "--kills", 5), "timeout_is_rejected", "violations"),
+    ],
+)
+def test_a_rule_of_the_ten_turned_off_breaks_what_counts(command, mutant, figure):
+    """On the wire, in the receipts, or in what their contract proves: JSON, and exit code 1."""
+    code, said, _ = lab(*command, "--sabotage", mutant, "--json")
+    result = json.loads(said.splitlines()[-1])
+    assert (code, result["ok"]) == (1, False)
+    assert result[figure] > 0
 
 
 @pytest.mark.parametrize("name", NOTICED)

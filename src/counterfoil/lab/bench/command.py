@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import statistics
 import tempfile
@@ -18,6 +19,8 @@ from counterfoil.lab.bench.subject import Subject
 if TYPE_CHECKING:
     from rich.console import Console
 
+ROUNDS = "rounds.json"
+"""Every round's own figure, kept for whoever takes the ratios again."""
 CALLERS = 64
 BLOCK = 16
 WARM_UP_CALLS = 400
@@ -53,7 +56,7 @@ def run(*, rounds: int, keep: Path | None = None, progress: Callable[[str], None
     try:
         progress("warming up")
         same = SameRows(folder, subject.warm_up(WARM_UP_CALLS))
-        figures = _figures(subject, thin, same, rounds, progress)
+        figures = _figures(subject, thin, same, rounds, progress, keep)
         same.close()
     finally:
         thin.close()
@@ -66,7 +69,7 @@ def run(*, rounds: int, keep: Path | None = None, progress: Callable[[str], None
 
 
 def _figures(
-    subject: Subject, thin: Thin, same: SameRows, rounds: int, progress: Callable[[str], None]
+    subject: Subject, thin: Thin, same: SameRows, rounds: int, progress: Callable[[str], None], keep: Path | None
 ) -> dict[str, Any]:
     progress("one caller, in turn with both floors")
     one = interleave(
@@ -76,6 +79,8 @@ def _figures(
     measured = shape(subject)
     progress("64 callers, in turn with 64 raw connections")
     calls, many = _concurrent(subject, thin)
+    if keep is not None:
+        (keep / ROUNDS).write_text(json.dumps({"one": one, "calls": calls}) + "\n", encoding="utf-8")
     progress("an event loop while another process holds the lock")
     lag = lag_p99_ms(subject)
     progress("start-up")

@@ -15,6 +15,7 @@ from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.images import faults
 from counterfoil.lab.images.recording import WITHIN, workshop
 from counterfoil.lab.images.share import PRODUCT, ROLLBACK, WEAK, journal_of, tasks
+from counterfoil.lab.journal import Journal
 from counterfoil.lab.processes import Child
 from counterfoil.lab.watch import POLL_SECONDS, Tail
 
@@ -24,7 +25,7 @@ SECONDS_MAX = 1_800.0
 """For a hundred thousand images; the usual run takes about one minute."""
 FIRST_MAX = 5
 """Violations that are told in words; all are counted."""
-VIOLATIONS = "violations"
+VIOLATIONS, FAULTS = "violations", "faults.jsonl"
 
 Entry = Mapping[str, Any]
 
@@ -61,7 +62,17 @@ def run(top: Path, plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
         entries = _done(top, children, plan.tasks(), step)
     for path in (*top.glob("task-*"), *(journal_of(top, share) for share in shares)):
         path.unlink()
+    _write_faults(top / FAULTS, entries)
     return {**_figures(entries), "seed": plan.seed, "seconds": round(time.monotonic() - began, 1)}
+
+
+def _write_faults(path: Path, entries: Iterable[Entry]) -> None:
+    """Leave how often each kind of fault struck each script, and how often that violated."""
+    journal = Journal(path)
+    for entry in entries:
+        if entry["mode"] in faults.KINDS:
+            journal.append({name: entry[name] for name in ("mode", "script", "runs", "violating")})
+    journal.close()
 
 
 def _child(top: Path, share: int, plan: Plan, within: str) -> Child:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from counterfoil.domain.errors import StoreUnsafe
 from counterfoil.lab.images import faults
+from counterfoil.lab.images.evidence import BOUNDARIES
 from counterfoil.lab.images.recording import workshop
 from counterfoil.lab.images.scripts import SCRIPTS
 from counterfoil.lab.images.shim import Shim
@@ -81,13 +82,14 @@ def journal_of(top: Path, share: int) -> Path:
     return top / f"share-{share}.jsonl"
 
 
-def carry_out(task: Task, seed: int, kept: Path) -> dict[str, Any]:
+def carry_out(task: Task, seed: int, kept: Path, left: Path) -> dict[str, Any]:
     """Do one task and say what came of it.
 
     Args:
         task: which.
         seed: draws the images.
         kept: gets a folder for each violating image that is left to look at.
+        left: gets the evidence of each mode, for whoever counts it again.
     """
     draws = f"{seed}.{task.mode}.{task.script}"
     if task.mode == ROLLBACK:
@@ -99,10 +101,10 @@ def carry_out(task: Task, seed: int, kept: Path) -> dict[str, Any]:
     if task.mode in WEAK:
         mend = weaken(WEAK[task.mode])
         try:
-            return _said(survey(task.script, task.images, draws))
+            return _said(survey(task.script, task.images, draws, left / task.mode))
         finally:
             mend()
-    came_of = survey(task.script, task.images, draws)
+    came_of = survey(task.script, task.images, draws, left / task.mode)
     for each in came_of.kept:
         _keep(each, kept / f"{task.script.replace(' ', '-')}-{each.boundary}")
     return _said(came_of)
@@ -159,7 +161,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     journal = Journal(journal_of(asked.folder, asked.share))
     for number, task in enumerate(tasks(asked.images, asked.script)):
         if _is_mine(asked.folder, number):
-            journal.append({**task._asdict(), **carry_out(task, asked.seed, asked.kept)})
+            came = carry_out(task, asked.seed, asked.kept, asked.folder / BOUNDARIES)
+            journal.append({**task._asdict(), **came})
     journal.close()
     return 0
 

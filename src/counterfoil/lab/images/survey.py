@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from counterfoil.lab.images.check import Found, Line, examine, shown
 from counterfoil.lab.images.disk import Choice, Everything, Image, Moment, Nothing, replay
+from counterfoil.lab.images.evidence import Evidence
 from counterfoil.lab.images.recording import held, lay, record, workshop
 
 TRIES = 8
@@ -43,13 +44,14 @@ class Survey(NamedTuple):
     kept: tuple[Kept, ...]
 
 
-def survey(name: str, images: int, seed: str) -> Survey:
+def survey(name: str, images: int, seed: str, left: Path | None = None) -> Survey:
     """Record a script, cut the power at each boundary, and examine what is left.
 
     Args:
         name: which script.
         images: how many at least, where it has so many.
         seed: draws them.
+        left: gets the evidence, for whoever counts it again; None: nobody does.
     """
     with workshop() as top:
         folder = Path(top) / "played"
@@ -59,14 +61,19 @@ def survey(name: str, images: int, seed: str) -> Survey:
         kept = [Kept(len(tape.operations), held(folder), (Found(ENDED, tape.ended),))] if tape.ended else []
         kinds = Counter({ENDED: len(kept)} if kept else {})
         count, violating = 0, len(kept)
+        evidence = None if left is None else Evidence(left, name, len(moments))
         for boundary, image in _drawn(moments, images, random.Random(seed)):
             found = examine(folder, image.files, line, boundary, whole=count % WHOLE_EVERY == 0)
             count += 1
+            if evidence is not None:
+                evidence.add(boundary, image, found)
             if found:
                 violating += 1
                 kinds.update({each.kind for each in found})
                 if len(kept) < KEPT_MAX:
                     kept.append(Kept(boundary, dict(image.files), tuple(found)))
+        if evidence is not None:
+            evidence.write(tape.acked, ended=bool(tape.ended))
     return Survey(len(moments), count, kinds, violating, tuple(kept))
 
 

@@ -70,6 +70,11 @@ def _pending(number: int, slug: str, rule: str, awaits: str) -> Mutant:
     return Mutant(number=number, slug=slug, rule=rule, awaits=awaits)
 
 
+ABSENCE = "The contract catalogue, evidence rules, and absence that is actually proven"
+LOCAL = "Inside the caller's own transaction: the refund requested once, and a COMMIT whose answer was lost"
+POSTGRESQL = "PostgreSQL, and the fastest durable guard there is"
+"""Issues by their titles, so that whoever builds them finds what awaits them."""
+
 LOST = {"answered": 1.0, "reply_lost": 2.0}
 """Most answers never come: what follows a send that nobody knows about is then tried often."""
 BLIND = {"shown": 1.0, "error": 6.0}
@@ -132,10 +137,10 @@ CATALOGUE: tuple[Mutant, ...] = (
     _hunted(26, looks.read_budget_ignored, "I12", operations=6, kinds=("lookup",), sends=LOST, looks=BLIND),
     _pending(
         27, "pause_before_write", "Write after a pause between the last check and the first byte.",
-        "the kernel-bounded sender",
+        f"the kernel-bounded sender, which {ABSENCE!r} leaves for later",
     ),
     _pending(
-        28, "select_then_update", "Claim by a read and a write of its own, at READ COMMITTED.", "the PostgreSQL store"
+        28, "select_then_update", "Claim by a read and a write of its own, at READ COMMITTED.", POSTGRESQL
     ),
     _hunted(29, answers.exception_only, "I6", rates={"interrupt": 0.05}),
     _elsewhere(30, disk.synchronous_normal, "I6", IMAGES, 9),
@@ -169,7 +174,7 @@ CATALOGUE: tuple[Mutant, ...] = (
     ),
     _pending(
         44, "receipt_in_second_transaction", "Write a business row and its receipt in two transactions.",
-        "receipts in the caller's own transaction",
+        LOCAL,
     ),
     _pending(45, "restore_keeps_ready", "Send what a restored backup says was never sent.", "restore from a backup"),
     _hunted(46, claims.token_compared_loosely, "I6", rates={"stop": 0.05}, **EAGER),

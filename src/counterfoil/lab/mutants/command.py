@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from counterfoil.lab.journal import Journal
 from counterfoil.lab.mutants.catalogue import BAR, CATALOGUE, MUTANTS, WORLDS, Mutant
 from counterfoil.lab.mutants.trials import Trial, controls, tried
 from counterfoil.lab.shares import cores
 
+TRIALS = "trials.jsonl"
 TIERS = ("pr", "full")
 WORLDS_MAX = 100
 """How many worlds a mutant is hunted through at most."""
@@ -39,15 +42,20 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return [(m, at) for m in self.chosen() for at in (HUNTS[self.tier] if m.subject == WORLDS else (0,))]
 
 
-def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
+def run(plan: Plan, step: Callable[[str], None], keep: Path | None = None) -> dict[str, Any]:
     """Try each mutant and add up; then the same without any.
+
+    Args:
+        plan: which.
+        step: told of each trial when it is done.
+        keep: gets a line per trial, and each world in which a mutant was noticed; None: nobody counts them again.
 
     Raises:
         RunFailed: one of them could not be tried to its end.
     """
     started = time.monotonic()
     chosen = plan.chosen()
-    trials = sorted(_tried(plan, step), key=lambda trial: trial.number)
+    trials = sorted(_tried(plan, keep, step), key=lambda trial: trial.number)
     broken = controls(trials, MUTANTS)
     survivors = sorted({trial.slug for trial in trials if not trial.law})
     killed = [m for m in chosen if m.slug not in survivors and m.number <= BAR]
@@ -65,11 +73,14 @@ def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tried(plan: Plan, step: Callable[[str], None]) -> Iterator[Trial]:
+def _tried(plan: Plan, keep: Path | None, step: Callable[[str], None]) -> Iterator[Trial]:
+    journal = None if keep is None else Journal(keep / TRIALS)
     with ThreadPoolExecutor(max_workers=cores()) as pool:
-        waiting = [pool.submit(tried, mutant, range(at, at + WORLDS_MAX)) for mutant, at in plan.hunts()]
+        waiting = [pool.submit(tried, mutant, range(at, at + WORLDS_MAX), keep) for mutant, at in plan.hunts()]
         for done in as_completed(waiting):
             trial = done.result()
+            if journal is not None:
+                journal.append(msgspec.to_builtins(trial))
             step(f"{trial.slug}: {trial.law or 'survived'}")
             yield trial
 

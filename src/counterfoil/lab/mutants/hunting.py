@@ -1,21 +1,25 @@
 """One mutant hunted through worlds, in a process of its own, where its rule is off.
 
-``python -m counterfoil.lab.mutants.hunting hunt SLUG FIRST LAST`` plays the worlds FIRST ... LAST - 1 of the mutant's
-terrain up to the first that breaks a law which must notice it, and prints one line of JSON. The rule is off where
-`counterfoil.lab.sabotage` started it. ``... control SLUG:WORLD ...`` plays those worlds, whatever is off, a line each.
+``python -m counterfoil.lab.mutants.hunting hunt SLUG FIRST LAST [DIR]`` plays the worlds FIRST ... LAST - 1 of the
+mutant's terrain up to the first that breaks a law which must notice it, prints one line of JSON, and leaves that world
+in the folder. The rule is off where `counterfoil.lab.sabotage` started it. ``... control SLUG:WORLD ...`` plays those
+worlds, whatever is off, a line each.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from counterfoil.lab.mutants.catalogue import MUTANTS, Mutant
 from counterfoil.lab.world import run
 from counterfoil.lab.world.batch import played
 from counterfoil.lab.world.options import Options, drawn
+from counterfoil.lab.world.score import counted
 from counterfoil.lab.world.shrink import laws
 
 OPERATIONS = 40
@@ -27,17 +31,30 @@ def options_for(mutant: Mutant, number: int) -> Options:
     return drawn(f"{mutant.slug}-{number}", **{"operations": OPERATIONS, **mutant.terrain})
 
 
-def hunt(mutant: Mutant, first: int, last: int) -> dict[str, Any]:
+def hunt(mutant: Mutant, first: int, last: int, top: Path | None = None) -> dict[str, Any]:
     """Play worlds until one of them notices; say which, and by which law."""
     operations = 0
     for number in range(first, last):
-        world, had = played(options_for(mutant, number))
+        keep = None if top is None else top / kept_as(mutant.slug, number)
+        world, had = played(options_for(mutant, number), keep)
         operations += had
         noticed = sorted(laws(world.violations) & mutant.laws)
         if noticed:
             said = next(said for said in world.violations if laws([said]) == {noticed[0]})
-            return {"world": number, "law": noticed[0], "said": said, "operations": operations}
-    return {"world": None, "law": "", "said": "", "operations": operations}
+            figures = {
+                "operations": had, "sends": len(world.truth.wire), "effects": len(world.truth.effects), **counted(world)
+            }  # fmt: skip
+            return {
+                "world": number, "law": noticed[0], "said": said, "operations": operations, "figures": figures
+            }  # fmt: skip
+        if keep is not None:
+            shutil.rmtree(keep)
+    return {"world": None, "law": "", "said": "", "operations": operations, "figures": {}}
+
+
+def kept_as(slug: str, number: int) -> str:
+    """The folder in which the world that noticed a mutant is left."""
+    return f"{slug}-{number:05d}"
 
 
 def control(places: Sequence[str]) -> None:
@@ -55,8 +72,9 @@ def main() -> None:
         if what == "control":
             control(rest)
         else:
-            slug, first, last = rest
-            print(json.dumps(hunt(MUTANTS[slug], int(first), int(last))), flush=True)
+            slug, first, last, *top = rest
+            told = hunt(MUTANTS[slug], int(first), int(last), Path(top[0]) if top else None)
+            print(json.dumps(told), flush=True)
 
 
 if __name__ == "__main__":

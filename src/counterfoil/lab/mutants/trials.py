@@ -32,6 +32,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """The world, the case or the script that showed it."""
     operations: int = 0
     """How many it took."""
+    figures: Mapping[str, int] = {}
+    """Of the world that showed it: what anybody can count from its raw truth."""
     seconds: float = 0.0
 
 
@@ -42,21 +44,23 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
     said: str = ""
     where: str = ""
     operations: int = 0
+    figures: Mapping[str, int] = {}
 
 
-Subject = Callable[[Mutant, str | None, range], Broken]
-"""Runs what must notice a mutant; without its slug, the same with every rule in force."""
+Subject = Callable[[Mutant, str | None, range, Path | None], Broken]
+"""Runs what must notice a mutant; without its slug, the same with every rule in force. A folder gets the world."""
 
 
-def tried(mutant: Mutant, worlds: range) -> Trial:
+def tried(mutant: Mutant, worlds: range, keep: Path | None = None) -> Trial:
     """Turn the rule off and say what noticed.
 
     Args:
         mutant: not pending.
         worlds: those it is hunted through, where it is hunted in worlds.
+        keep: gets the world that noticed it; None: nobody looks at that.
     """
     started = time.monotonic()
-    found = SUBJECTS[mutant.subject](mutant, mutant.slug, worlds)
+    found = SUBJECTS[mutant.subject](mutant, mutant.slug, worlds, keep)
     noticed = found if found.law in mutant.laws else Broken(operations=found.operations)
     return Trial(
         number=mutant.number, slug=mutant.slug, subject=mutant.subject, seconds=round(time.monotonic() - started, 2),
@@ -76,24 +80,25 @@ def controls(trials: Iterable[Trial], known: Mapping[str, Mutant]) -> list[str]:
     # What is played whole whoever is on trial is played once; cases of approvals and cells each.
     others = {(t.subject, t.where if t.subject in EACH else ""): t for t in noticed if t.subject != WORLDS}
     for trial in others.values():
-        found = SUBJECTS[trial.subject](known[trial.slug], None, range(0))
+        found = SUBJECTS[trial.subject](known[trial.slug], None, range(0), None)
         broken += [f"{trial.subject}: {found.law}: {found.said}"] if found.law else []
     return broken
 
 
-def _in_worlds(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
-    lines = list(
-        told_by(slug, "counterfoil.lab.mutants.hunting", "hunt", mutant.slug, str(worlds.start), str(worlds.stop))
-    )
+def _in_worlds(mutant: Mutant, slug: str | None, worlds: range, keep: Path | None) -> Broken:
+    given = ("hunt", mutant.slug, str(worlds.start), str(worlds.stop), *([str(keep)] if keep else []))
+    lines = list(told_by(slug, "counterfoil.lab.mutants.hunting", *given))
     if len(lines) != 1:
         raise RunFailed(f"the hunt for {mutant.slug} did not come to an end")
     found = lines[0]
     where = "" if found["world"] is None else str(found["world"])
-    return Broken(law=found["law"], said=found["said"], where=where, operations=found["operations"])
+    return Broken(
+        law=found["law"], said=found["said"], where=where, operations=found["operations"], figures=found["figures"]
+    )
 
 
-def _in_approvals(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
-    del worlds
+def _in_approvals(mutant: Mutant, slug: str | None, worlds: range, keep: Path | None) -> Broken:
+    del worlds, keep
     from counterfoil.lab import approvals
 
     only = tuple(mutant.terrain["cases"])
@@ -104,8 +109,8 @@ def _in_approvals(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
     return Broken(law="I2" if any(figures) else "", said=said, where=", ".join(only), operations=len(only))
 
 
-def _in_the_demo(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
-    del mutant, worlds
+def _in_the_demo(mutant: Mutant, slug: str | None, worlds: range, keep: Path | None) -> Broken:
+    del mutant, worlds, keep
     from counterfoil.lab import demo
     from counterfoil.lab.canary import leaks
 
@@ -119,8 +124,8 @@ def _in_the_demo(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
     return Broken(law="I3", said=said[0], where=failed[0].case, operations=len(rows)) if failed else Broken()
 
 
-def _in_images(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
-    del mutant, worlds
+def _in_images(mutant: Mutant, slug: str | None, worlds: range, keep: Path | None) -> Broken:
+    del mutant, worlds, keep
     from counterfoil.lab.images import command
 
     with tempfile.TemporaryDirectory(prefix="counterfoil-lab-") as top:
@@ -130,8 +135,8 @@ def _in_images(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
     return Broken(law="I6" if "lost" in found else "", said=said, where=SCRIPT, operations=result["images"])
 
 
-def _in_a_book(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
-    del mutant, worlds
+def _in_a_book(mutant: Mutant, slug: str | None, worlds: range, keep: Path | None) -> Broken:
+    del mutant, worlds, keep
     with tempfile.TemporaryDirectory(prefix="counterfoil-lab-") as top:
         (told,) = told_by(slug, "counterfoil.lab.tampering", top)
     missed = [row["way"] for row in told["rows"] if not row["named"]]

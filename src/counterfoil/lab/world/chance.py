@@ -105,6 +105,10 @@ class Search:
         """What was taken in this run, to name it and to run it again."""
         return tuple(taken for taken, _ in self._path[: self._at])
 
+    def choices(self) -> str:
+        """The same with how many there were each time, so that anybody can see whether anything was left out."""
+        return " ".join(f"{taken}/{of}" for taken, of in self._path[: self._at])
+
     def _take(self, of: int) -> int:
         if self._at == len(self._path):
             self._path.append((0, of))

@@ -8,6 +8,7 @@ from counterfoil.domain.audit import audit
 from counterfoil.domain.care import looks_granted
 from counterfoil.domain.event import EventKind, History, attempts_of, begun_of, evidence_of
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.rejudge import rejudge
 from counterfoil.domain.schedule import CALL, REST, REVIEW
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission, Source
 
@@ -22,6 +23,8 @@ def at_end(world: World) -> list[str]:
         world.operations += 1
         _met(world, history)
         faults += [f"audit {history.operation.id}: {v}" for v in audit(history)]
+        judged = rejudge(history, world.actions[history.operation.action])
+        faults += [f"audit {history.operation.id}: {one.broken}" for one in judged if one.broken]
         faults += [f"{said} ({history.operation.id}, {history.operation.action})" for said in _about(world, history)]
     faults += _commits(world)
     return faults

@@ -12,6 +12,7 @@ from counterfoil.lab.world.hands import SimStore
 from counterfoil.lab.world.options import BASES, Options
 from counterfoil.lab.world.play import World, time
 from counterfoil.lab.world.programs import Message, Queue, _call, live
+from counterfoil.lab.world.score import STANDS
 from counterfoil.lab.world.stage import EPOCH, Process
 from counterfoil.runtime.worker import Worker
 from counterfoil.store.sqlite import SqliteStore
@@ -41,8 +42,19 @@ class Explored:
         self.complete = False
 
 
-def explore(kind: str, base: str, path: Path, search: Search, most: int) -> Explored:
-    """Play every schedule there is, or as many as allowed."""
+def explore(
+    kind: str, base: str, path: Path, search: Search, most: int, told: Callable[[World], None] = lambda _: None
+) -> Explored:
+    """Play every schedule there is, or as many as allowed.
+
+    Args:
+        kind: of the provider.
+        base: what becomes of the first send.
+        path: the file that all of them are played in.
+        search: says what goes wrong in each.
+        most: schedules at most.
+        told: given each world when it has been judged; the search stands on its path.
+    """
     found = Explored(kind)
     SqliteStore(path, clock=lambda: EPOCH).close()
     stores: list[SimStore] = []
@@ -51,6 +63,7 @@ def explore(kind: str, base: str, path: Path, search: Search, most: int) -> Expl
         world = one(options_for(kind, base), path, search, stores)
         found.schedules += 1
         found.violations += [(search.path(), said) for said in world.violations]
+        told(world)
         search.end()
     found.complete = search.done
     for store in stores:
@@ -73,6 +86,7 @@ def one(options: Options, path: Path, search: Search, stores: list[SimStore]) ->
         search.calm = True
         world.stage.run(EPOCH + TROUBLE_SECONDS + CALM_SECONDS)
         world.violations += at_end(world)
+        world.stands = world.read(STANDS)
     finally:
         world.end()
     return world

@@ -1,0 +1,40 @@
+"""Virtual worlds: those of a simulation, those a search left as samples, and those in which a mutant was noticed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from recounting.ground import EFFECTS, Counts, NotCountable, lines, total
+from recounting.run import SUMMED as OF_RUNS
+from recounting.run import count
+
+WORDS, WORLD = "words.jsonl", "world.json"
+SUMMED = (*OF_RUNS, "second_effects", "false_beyond")
+
+
+def world(folder: Path) -> Counts:
+    """Count one virtual world; where an assumption is broken, what was concluded from it is counted apart."""
+    counts = count(folder)
+    said = Counter(entry["name"] for entry in lines(folder / WORDS) or [] if entry["verb"] == "override")
+    requests: dict[str, set[int]] = {}
+    for effect in lines(folder / EFFECTS) or []:
+        if effect["wire"]:
+            requests.setdefault(effect["name"], set()).add(effect["wire"])
+    try:
+        held = json.loads((folder / WORLD).read_text("utf-8"))["assumptions"] == "hold"
+    except (OSError, ValueError, KeyError) as broken:
+        raise NotCountable(f"{folder / WORLD} does not say whether the assumptions hold") from broken
+    wrong = counts["false_outcomes"]
+    return counts | {
+        "second_effects": sum(max(0, len(found) - 1 - said[name]) for name, found in requests.items()),
+        "false_outcomes": wrong if held else 0,
+        "false_beyond": 0 if held else wrong,
+    }
+
+
+def simulation(top: Path) -> Counts:
+    """Count every world of a simulation and add up."""
+    runs = {path.parent.name: world(path.parent) for path in sorted(top.glob(f"*/{WORDS}"))}
+    return {name: total(run[name] for run in runs.values()) for name in SUMMED} | {"runs": runs}
