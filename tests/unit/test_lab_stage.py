@@ -20,7 +20,7 @@ class Play:
 
         def program():
             for each in seconds:
-                self.stage.sleep(each)
+                self.stage.pass_time(each)
                 self.said.append((name, self.stage.now - EPOCH))
 
         process.spawn(program)
@@ -58,7 +58,7 @@ def test_the_dead_do_nothing_more():
 
     def program():
         try:
-            play.stage.sleep(5.0)
+            play.stage.pass_time(5.0)
         except Exception:  # noqa: BLE001 - what a product would write
             seen.append("handled")
         seen.append("went on")
@@ -114,7 +114,7 @@ def test_the_end_ends_whatever_still_waits():
 
     def program():
         try:
-            play.stage.sleep(100.0)
+            play.stage.pass_time(100.0)
         except Crashed:
             seen.append("crashed")
             raise

@@ -22,6 +22,7 @@ from counterfoil.domain.operation import Operation
 from counterfoil.domain.pointer import MISSING
 from counterfoil.domain.reading import Reading, ReadingKind
 from counterfoil.domain.rejudge import Judgement, rejudge
+from counterfoil.domain.steady import Steady
 from counterfoil.domain.verdict import evidence_of
 from counterfoil.domain.words import Coverage, Finding, Source
 from counterfoil.plans import observing
@@ -61,9 +62,11 @@ KINDS = {Begun: EventKind.BEGUN, Evidence: EventKind.OBSERVED, Noted: EventKind.
 
 
 def history(*entries, step=60.0) -> History:
-    """One event a minute; evidence is parted into record and body as it is when it is written."""
+    """One event a minute by every clock; evidence is parted into record and body as it is when it is written."""
     events = []
-    for seq, entry in enumerate(entries, start=1):
+    for seq, given in enumerate(entries, start=1):
+        timed = isinstance(given, Begun | Noted | Evidence)
+        entry = msgspec.structs.replace(given, steady=Steady("here", seq * step)) if timed else given
         record, body = entry, None
         if isinstance(entry, Evidence):
             said = observing.sealed(entry, bytes(16))

@@ -17,6 +17,7 @@ from counterfoil.domain.answer import Replied
 from counterfoil.domain.canonical import NotCanonical
 from counterfoil.domain.clause import holds
 from counterfoil.domain.contract import Contract, Look
+from counterfoil.domain.elapsed import since_last_write
 from counterfoil.domain.event import (
     Event,
     EventKind,
@@ -236,7 +237,7 @@ def _absence(then: tuple[Event, ...], look: Look, reading: Reading) -> Absence:
     """What the calculator says as of the moment a look was paid for, which is the last of these events."""
     attempts, _ = attempts_of(then)
     return absence(
-        look=look, reading=reading, looked_at=then[-1].at,
+        look=look, reading=reading, looked_at=then[-1].at, elapsed=since_last_write(then),
         deadline=max((quiet_since(then), *(a.deadline for a in attempts))),
         longest_delivery=assumed_delivery(first_begun(then)), quiesced=all(a.quiesced for a in attempts),
     )  # fmt: skip

@@ -119,7 +119,7 @@ class Scene(World):
         def run() -> None:
             try:
                 while left:
-                    self.stage.sleep(max(EPOCH + left[0].at - self.stage.now, 0.0))
+                    self.stage.pass_time(max(EPOCH + left[0].at - self.stage.now, 0.0))
                     self._do(self._opened(process), left.pop(0))
             except (Crashed, KeyboardInterrupt, self.life.interruption) as end:
                 self._gone(process, end)

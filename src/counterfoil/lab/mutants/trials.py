@@ -143,8 +143,8 @@ def _in_a_book(mutant: Mutant, slug: str | None, worlds: range, keep: Path | Non
     return Broken(law="I6", said=f"{missed[0]}: not named", where=missed[0], operations=3) if missed else Broken()
 
 
-def _in_cells(mutant: Mutant, slug: str | None, worlds: range) -> Broken:
-    del worlds
+def _in_cells(mutant: Mutant, slug: str | None, worlds: range, keep: Path | None) -> Broken:
+    del worlds, keep
     from counterfoil.lab.matrix.trying import PLAYING, first_broken
 
     cells = tuple(mutant.terrain["cells"])

@@ -40,7 +40,7 @@ class Time(ModuleType):
     def sleep(self, seconds: float) -> None:
         """Let the others go on meanwhile."""
         if self.world:
-            self.world.stage.sleep(seconds)
+            self.world.stage.pass_time(seconds)
 
     def now(self) -> float:
         """Seconds since the epoch, by the clock of the host whose process runs."""

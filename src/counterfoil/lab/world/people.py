@@ -43,7 +43,7 @@ def desk(world: World) -> Callable[[Process], None]:
         store, waits = ledger.store, list[Operation]()
         while True:
             # The more waits, the less they rest between two decisions.
-            world.stage.sleep(world.chance.between("people", 5.0, 60.0) / (1 + len(waits) / 3))
+            world.stage.pass_time(world.chance.between("people", 5.0, 60.0) / (1 + len(waits) / 3))
             waits = [*store.unresolved(), *store.waiting(), *(store.load(name).operation for name in _held(world))]
             if waits:
                 _decide(world, ledger, world.chance.among("which", waits))

@@ -111,7 +111,7 @@ class World:
         if self.options.stop_at in ("", where) and self.strikes("stop"):
             self.seen(f"stopped: {where}")
             process.stopped_until = self.stage.now + self.chance.among("stop", self.options.stops)
-        self.stage.sleep(self.chance.between("work", 0.0005, 0.02))
+        self.stage.pass_time(self.chance.between("work", 0.0005, 0.02))
         if not process.interrupted and self.strikes("interrupt"):
             self.seen(f"interrupted: {where}")
             process.interrupted = True
@@ -139,7 +139,7 @@ class World:
     def pause(self, what: str, least: float, most: float | None = None) -> None:
         """Let time pass for the process that runs."""
         seconds = least if most is None else self.chance.between(what, least, most)
-        self.stage.sleep(max(seconds, 0.0))
+        self.stage.pass_time(max(seconds, 0.0))
 
     def strikes(self, fault: str) -> bool:
         """Whether a fault happens here; never on the world's own hub."""

@@ -96,11 +96,11 @@ def caller(world: World, queue: Queue) -> Callable[[Process], None]:
         while True:
             message = queue.take(process)
             if message is None:
-                world.stage.sleep(5.0)
+                world.stage.pass_time(5.0)
                 continue
             _call(world, ledger, message, queue)
             queue.done(process)
-            world.stage.sleep(world.chance.between("next message", 0.0, 20.0))
+            world.stage.pass_time(world.chance.between("next message", 0.0, 20.0))
 
     return program
 
@@ -141,7 +141,7 @@ def worker(world: World, seconds: float) -> Callable[[Process], None]:
         sweeping = Worker(ledger, report=report)
         while True:
             sweeping.sweep()
-            world.stage.sleep(120.0 if world.calm else seconds * world.chance.between("sweep", 0.5, 1.5))
+            world.stage.pass_time(120.0 if world.calm else seconds * world.chance.between("sweep", 0.5, 1.5))
 
     return program
 

@@ -110,7 +110,7 @@ def _sweeping(world: World) -> Callable[[Process], None]:
             wait = EPOCH + at - world.stage.now
             if wait < 0:
                 continue
-            world.stage.sleep(wait)
+            world.stage.pass_time(wait)
             if not world.calm or worker.pending():
                 worker.sweep()
 

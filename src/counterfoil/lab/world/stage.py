@@ -95,7 +95,7 @@ class Stage:
         self._running[task] = process
         heapq.heappush(self._due, (when, next(self._order), task, process))
 
-    def sleep(self, seconds: float) -> None:
+    def pass_time(self, seconds: float) -> None:
         """Let others run meanwhile; raises `Crashed` where the process died."""
         current = getcurrent()
         process = self._running.get(current)
