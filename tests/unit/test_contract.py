@@ -27,7 +27,7 @@ LOOK = {
     "source": "s",
 }
 KEYED = {"kind": "idempotency_key", "source": "s"}
-SAFE = {"same_payload": "replays_answer", "in_flight": "waits", "source": "s"}
+SAFE = {"same_payload": "replays_answer", "in_flight": "waits", "errors_replayed": True, "source": "s"}
 
 
 def contract(**fields):
@@ -77,6 +77,19 @@ def test_the_catalogue_is_sound(name):
     assert loaded.id == name
 
 
+def test_a_rule_compares_only_what_speaks_of_an_effect():
+    """A refusal has nothing to compare with what was asked for."""
+    assert paths(**answer(match={"/a": "/b"})) == []
+    assert paths(**answer(status=["400"], finding="rejected", match={"/a": "/b"})) == ["$.answers[0].match"]
+
+
+def test_what_stands_for_as_long_as_it_stands_is_repeated_by_nobody():
+    """A name that ends with what it names protects for no time that anybody promises."""
+    kept = KEYED | {"retention_seconds": "while_it_stands"}
+    granted = {"same_key_replay": 1}
+    assert paths(protection=kept, repeat=SAFE, automatic_attempts=granted) == ["$.automatic_attempts.same_key_replay"]
+
+
 def test_the_digest_names_the_whole_contract():
     """Equal contracts have one digest, and any change, a citation's too, has another."""
     first = digest(contract())
@@ -110,7 +123,14 @@ def test_a_terminal_observation_is_followed():
 )
 def test_a_repeat_is_safe_only_as_documented(same_payload, in_flight, safe):
     """No second effect, also beside a first request in flight; an overwrite may undo what others did."""
-    assert contract(repeat={"same_payload": same_payload, "in_flight": in_flight, "source": "s"}).repeat.safe is safe
+    repeat = {"same_payload": same_payload, "in_flight": in_flight, "errors_replayed": False, "source": "s"}
+    assert contract(repeat=repeat).repeat.safe is safe
+
+
+@pytest.mark.parametrize(("errors", "safe"), [(True, True), (False, True), ("run_again", False), ("unknown", False)])
+def test_a_repeat_after_an_error_is_safe_only_as_documented(errors, safe):
+    """A provider that forgets the key with an error runs the same request again, whatever the error left behind."""
+    assert contract(repeat=SAFE | {"errors_replayed": errors}).repeat.safe is safe
 
 
 @pytest.mark.parametrize(

@@ -194,3 +194,21 @@ def test_the_vocabulary_passes():
     assert problems(template) == ()
     assert uses(template, "control")
     assert not uses(post(), "control")
+
+
+def test_a_form_holds_the_payloads_fields():
+    """Nested fields stand in brackets and a list's are numbered, in one order; what is sent elsewhere is left out."""
+    payload = canonical({"b": {"z": True, "a": "x y"}, "a": 7, "l": [{"k": "v"}, "w"], "key": "k"})
+    made = render(post(body="form", without=("/key",)), payload, NAMES)
+    assert made.body == b"a=7&b%5Ba%5D=x%20y&b%5Bz%5D=true&l%5B0%5D%5Bk%5D=v&l%5B1%5D=w"
+    assert dict(made.headers) == {"content-type": "application/x-www-form-urlencoded"}
+
+
+@pytest.mark.parametrize(
+    ("payload", "pointer"), [({"a": None}, "/a"), ({"a": [1.5]}, "/a/0"), (["x"], ""), ("x", ""), (7, "")]
+)
+def test_a_form_holds_text_numbers_and_booleans_only(payload, pointer):
+    """A value with more than one form as text is refused with its pointer, and so is a payload without names."""
+    with pytest.raises(PayloadRefused) as refused:
+        render(post(body="form"), canonical(payload), NAMES)
+    assert refused.value.pointer == pointer

@@ -94,7 +94,8 @@ class Protection(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     length_max: Annotated[int, msgspec.Meta(ge=1)] | Unknown = "unknown"
     scope: str = "unknown"
     """What the key is unique within, in the provider's words: `account`, `collection`, `endpoint`."""
-    retention_seconds: Positive | Literal["never_expires", "unknown"] = "unknown"
+    retention_seconds: Positive | Literal["never_expires", "while_it_stands", "unknown"] = "unknown"
+    """`while_it_stands`: for as long as what it names is there or open, as cautious as unknown."""
     retention_from: RetentionFrom = RetentionFrom.UNKNOWN
     compared: tuple[Pointer, ...] | Literal["everything", "nothing", "unknown"] = "unknown"
     """Which fields of a repeat the provider compares with the first request."""
@@ -108,15 +109,17 @@ class Repeat(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     other_payload: Literal["refused", "replays_answer", "overwrites", "second_effect", "unknown"] = "unknown"
     in_flight: Literal["refused", "waits", "second_effect", "unknown"] = "unknown"
-    errors_replayed: Tri = "unknown"
+    errors_replayed: Tri | Literal["run_again"] = "unknown"
+    """False: not replayed, but the key goes on protecting whatever an error left behind; `run_again`: it does not."""
 
     @property
     def safe(self) -> bool:
-        """Documented to cause no second effect, even beside a first request that is still in flight."""
-        return self.same_payload in {"replays_answer", "returns_current", "refused"} and self.in_flight in {
-            "refused",
-            "waits",
-        }
+        """Documented to cause no second effect, beside a first request in flight and after an error too."""
+        return (
+            self.same_payload in {"replays_answer", "returns_current", "refused"}
+            and self.in_flight in {"refused", "waits"}
+            and isinstance(self.errors_replayed, bool)
+        )
 
 
 class Means(StrEnum):
@@ -137,6 +140,8 @@ class AnswerRule(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     finding: Literal["succeeded", "accepted", "rejected", "not_sent", "unknown"]
     where: dict[Pointer, Scalar] = {}
     """Exact values, by type, that the JSON body must hold."""
+    match: dict[Pointer, Pointer] = {}
+    """Payload pointer to body pointer: the effect that it speaks of must be the one asked for, or it is unknown."""
     content: Literal["json", "any"] = "any"
     coverage: Coverage = Coverage.ATTEMPT
     external_id: Place = ""

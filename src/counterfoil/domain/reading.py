@@ -280,15 +280,23 @@ def _account(look: Look, item: _Item, sought: Sought) -> str:
 
 
 def _material(look: Look, item: _Item, sought: Sought) -> dict[str, str]:
-    payload = document_of(sought.payload)
-    compared = {
-        where: _field(body.at(payload, where), body.at(item.document, there))
-        for where, there in look.match.material.items()
-    }
+    compared = compare(look.match.material, sought.payload, item.document)
     text = look.match.text
     if text is None:
         return compared
-    return compared | _texts(text, body.at(payload, text.payload), item.document)
+    return compared | _texts(text, body.at(document_of(sought.payload), text.payload), item.document)
+
+
+def compare(fields: dict[str, str], payload: bytes, document: object) -> dict[str, str]:
+    """Compare fields of the payload with fields of a document: `equal`, `different` or `missing`, never the values.
+
+    Args:
+        fields: payload pointer to the document's.
+        payload: canonical JSON.
+        document: what the provider shows.
+    """
+    ours = document_of(payload) if payload else MISSING
+    return {where: _field(body.at(ours, where), body.at(document, there)) for where, there in fields.items()}
 
 
 def _texts(text: TextCompare, ours: object, theirs: object) -> dict[str, str]:

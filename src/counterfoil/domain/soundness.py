@@ -103,7 +103,7 @@ def _carries(contract: Contract, request: RequestTemplate) -> bool:
         case "path":
             places = (request.path,)
         case "body":
-            return contract.reference == f"payload{name}" or request.body not in {"json", "none"}
+            return contract.reference == f"payload{name}" or request.body not in {"json", "form", "none"}
         case _:
             return True
     return any(word in place for word in words for place in places)
@@ -139,6 +139,8 @@ def _answer(contract: Contract, rule: AnswerRule) -> Iterator[tuple[str, str]]:
         )
     if rule.means is not None and rule.finding != "unknown":
         yield "means", f"{rule.means} leaves the outcome unknown until a look has compared"
+    if rule.match and rule.finding not in {"succeeded", "accepted"}:
+        yield "match", "only what an answer says of an effect can be compared with what was asked for"
     if rule.coverage == "provider_key" and contract.protection.kind not in KEYED:
         yield "coverage", "no key protects this action, so no answer speaks for all attempts with it"
     if rule.coverage == "operation":
@@ -195,7 +197,7 @@ def _automatic(contract: Contract) -> Iterator[tuple[str, str]]:
         yield where, "needs a key that the provider documents"
     if not contract.repeat.safe:
         yield where, "needs a repeat that the provider documents as safe, beside a first request in flight too"
-    if contract.protection.retention_seconds == "unknown":
+    if contract.protection.retention_seconds in {"unknown", "while_it_stands"}:
         yield where, "needs a documented retention"
 
 

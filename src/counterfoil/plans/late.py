@@ -13,9 +13,12 @@ from counterfoil.plans import observing
 from counterfoil.plans.effects import Plan
 
 
-def late(operation: str, action: Action, attempt: int, answer: Answer, draw: Draw) -> Plan[Operation]:
+def late(
+    operation: str, action: Action, attempt: int, answer: Answer, draw: Draw, payload: bytes = b""
+) -> Plan[Operation]:
     """Append an answer nobody waited for; it settles an unknown, or opens a discrepancy, and overwrites nothing."""
-    evidence = msgspec.structs.replace(observing.judged(action, answer, attempt), source=Source.LATE_ANSWER)
+    evidence = observing.judged(action, answer, attempt, payload)
+    evidence = msgspec.structs.replace(evidence, source=Source.LATE_ANSWER)
     return (
         yield from observing.append(
             operation, evidence, action.contract, salt=draw.salts[:SALT_BYTES], jitter=draw.jitter
