@@ -263,8 +263,7 @@ ECHOING = msgspec.structs.replace(
     ],
 )
 def test_an_answer_that_speaks_of_another_effect_is_no_success(content, finding, reason, contradicts):
-    """What the provider says it did is compared with what was asked for; another amount contradicts, and no later
-    rule makes a success of it."""
+    """What it says it did is compared with what was asked for; no later rule makes a success of another amount."""
     evidence = judge(ECHOING, replied(201, content), 1, "pay", b'{"amount":7}')
     assert (evidence.finding, evidence.reason, evidence.contradicts) == (finding, reason, contradicts)
     assert evidence.rule == "answers[0]"
