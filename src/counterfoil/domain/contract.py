@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from counterfoil.domain.template import LookTemplate, Pointer, RequestTemplate
+from counterfoil.domain.template import HeaderName, LookTemplate, Pointer, RequestTemplate
 from counterfoil.domain.words import Coverage
 
 Unknown = Literal["unknown"]
@@ -142,6 +142,8 @@ class AnswerRule(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Exact values, by type, that the JSON body must hold."""
     match: dict[Pointer, Pointer] = {}
     """Payload pointer to body pointer: the effect that it speaks of must be the one asked for, or it is unknown."""
+    headers: dict[HeaderName, str] = {}
+    """Headers the answer must carry, with that very value; `*` is any."""
     content: Literal["json", "any"] = "any"
     coverage: Coverage = Coverage.ATTEMPT
     external_id: Place = ""
@@ -213,12 +215,15 @@ class Look(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     controls: Controls = Controls()
     consistency: Consistency = Consistency.UNKNOWN
     lag_seconds: Seconds | Unknown = "unknown"
-    complete: bool | CompletePlace = "unknown"
-    """True: the answer is always complete; a pointer: it says so itself, by `true`."""
+    complete: bool | CompletePlace | dict[Pointer, tuple[Scalar, ...]] = "unknown"
+    """True: the answer is always complete; a pointer: it says so itself, by `true`; values: by one of these, where
+    null is what is missing too: `{/next: [null]}`."""
     authoritative: Tri = "unknown"
     absence_means: Literal["never_happened", "not_now", "unknown"] = "unknown"
     found_status: Annotated[tuple[OneStatus, ...], msgspec.Meta(min_length=1)] = ("200",)
     absent_status: tuple[OneStatus, ...] = ()
+    absent_where: dict[Pointer, Scalar] = {}
+    """Exact values that the JSON body of such an answer must hold, where its status says other things too."""
     items: Pointer = ""
     """Where the list of items stands; empty: the whole body is the one item."""
     external_id: NamePlace = ""

@@ -80,6 +80,9 @@ def _holds(rule: AnswerRule, answer: Replied, parsed: body.Parsed) -> bool:
         return False
     if (rule.content == "json" or rule.where) and not parsed.ok:
         return False
+    carried = {name: reply.header(answer, name) for name in rule.headers}
+    if any(not carried[name] or value not in ("*", carried[name]) for name, value in rule.headers.items()):
+        return False
     return all(body.same(body.at(parsed.value, where), value) for where, value in rule.where.items())
 
 

@@ -12,6 +12,8 @@ from counterfoil.domain.template import LookTemplate, RequestTemplate, problems,
 
 NEVER_ABSENT = frozenset({"401", "403", "407", "408", "409", "421", "423", "425", "429", "451"})
 """4xx answers that say something about the asking, never about the thing asked for (R74)."""
+KEY_CHARS = 35
+"""Of an operation's id, which is its provider key."""
 OURS = frozenset({"accept-encoding", "connection", "content-length", "expect", "host", "keep-alive"}) | frozenset(
     {"te", "trailer", "transfer-encoding", "upgrade"}
 )
@@ -81,6 +83,12 @@ def _requests(contract: Contract) -> Iterator[tuple[str, str]]:
             yield path, "a send knows no control, no negative and no external_id"
     if contract.request is None:
         return
+    if contract.request.put and contract.request.body not in {"json", "form"}:
+        yield "$.request.put", "only a json or form body has places for texts"
+    protected = contract.protection
+    own = any("{provider_key}" in text for text in texts(contract.request))
+    if own and isinstance(protected.length_max, int) and protected.length_max < KEY_CHARS:
+        yield "$.protection.length_max", f"the ledger's own key has {KEY_CHARS} characters"
     for where in contract.request.without:
         if not pointer.parse(where):
             yield "$.request.without", "the whole payload cannot be left out"
@@ -93,7 +101,7 @@ def _carries(contract: Contract, request: RequestTemplate) -> bool:
     kind, _, name = contract.protection.carrier.partition(":")
     words = {"{provider_key}", "{reference}"}
     if contract.reference != "provider_key":
-        words.add("{" + contract.reference + "}")
+        words |= {"{" + contract.reference + "}", "{/" + contract.reference + "}"}
     match kind:
         case "header":
             places: tuple[str, ...] = (request.headers.get(name.lower(), ""),)
@@ -103,7 +111,10 @@ def _carries(contract: Contract, request: RequestTemplate) -> bool:
         case "path":
             places = (request.path,)
         case "body":
-            return contract.reference == f"payload{name}" or request.body not in {"json", "form", "none"}
+            if name in request.put:
+                places = (request.put[name],)
+            else:
+                return contract.reference == f"payload{name}" or request.body not in {"json", "form", "none"}
         case _:
             return True
     return any(word in place for word in words for place in places)
@@ -161,12 +172,15 @@ def _look(contract: Contract, look: Look) -> Iterator[tuple[str, str]]:
             yield "absent_status", f"{status} is never proof of absence"
         if status in look.found_status:
             yield "absent_status", f"{status} cannot mean both found and absent"
+        if status == "400" and not look.absent_where:
+            yield "absent_where", "a 400 says many things: name the values by which it says that nothing is there"
     if look.by is By.KEY and contract.protection.kind not in KEYED:
         yield "by", "no key protects this action"
-    needed = {By.KEY: ("provider_key", "reference"), By.CLIENT_REFERENCE: ("provider_key", "reference")}
+    named = ("provider_key", "reference", contract.reference, f"/{contract.reference}")
+    needed = {By.KEY: named, By.CLIENT_REFERENCE: named}
     words = needed.get(look.by, ("external_id",) if look.by is By.ID else ())
     if words and not any(uses(look.request, word) for word in words):
-        yield "request", f"asks for none of {', '.join(words)}"
+        yield "request", f"asks for none of {', '.join(words[:2])}"
     if set(look.result) != set(contract.result):
         yield "result", "must have the names of the contract's result, so that a replay returns one type"
     if look.match.reference == "path" and look.items:

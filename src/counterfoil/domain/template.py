@@ -48,6 +48,8 @@ class RequestTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     that text of the payload; `none`."""
     without: tuple[Pointer, ...] = ()
     """Pointers left out of a `json` or `form` body because they are sent elsewhere."""
+    put: dict[Pointer, str] = {}
+    """Texts that stand in a `json` or `form` body beside the payload's fields: a key that is carried there."""
 
 
 class LookTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -95,7 +97,8 @@ def problems(template: RequestTemplate | LookTemplate) -> tuple[str, ...]:
 def texts(template: RequestTemplate | LookTemplate) -> tuple[str, ...]:
     """Every text of the template in which placeholders may stand."""
     query = tuple(v for value in template.query.values() for v in _many(value))
-    return (template.path, *query, *template.headers.values())
+    put = template.put.values() if isinstance(template, RequestTemplate) else ()
+    return (template.path, *query, *template.headers.values(), *put)
 
 
 def uses(template: RequestTemplate | LookTemplate, word: str) -> bool:
@@ -216,6 +219,8 @@ def _body(template: RequestTemplate, payload: bytes, fill: _Fill) -> bytes:
         # The last pointer first: items of a list move up behind a removed one.
         for where in sorted(map(pointer.parse, template.without), key=_order, reverse=True):
             document = pointer.without(document, where)
+        for where_to, text in template.put.items():
+            document = _with(document, where_to, fill.text(text))
         if template.body == "form":
             return urlencode(list(_fields((), document)), quote_via=quote, safe="").encode()
         return body.encode(document)
@@ -227,6 +232,13 @@ def _body(template: RequestTemplate, payload: bytes, fill: _Fill) -> bytes:
             where_from, "is a value that JSON has no form for; pass text, in the provider's format"
         )
     raise problem
+
+
+def _with(document: object, where: str, text: str) -> object:
+    """The document with a text of the contract's at a place that the payload leaves free."""
+    if body.at(document, where) is not pointer.MISSING:
+        raise PayloadRefused(where, "is where the contract's own text stands")
+    return pointer.put(document, pointer.parse(where), text)
 
 
 def _fields(at: tuple[str, ...], value: object) -> Iterator[tuple[str, str]]:
@@ -279,7 +291,7 @@ def _reads(template: RequestTemplate | LookTemplate, payload: bytes) -> bool:
 
 def _as_approved(template: RequestTemplate, payload: bytes) -> bool:
     """All of the canonical bytes are sent, and they are plain JSON: without `"$` there is no tag in them."""
-    return not template.without and b'"$' not in payload
+    return not template.without and not template.put and b'"$' not in payload
 
 
 def _many(value: str | tuple[str, ...]) -> tuple[str, ...]:
