@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -135,12 +136,16 @@ def fill(template: Any, values: dict[str, Any]) -> Any:
 
 
 def referred(reference: str, values: dict[str, Any]) -> Any:
-    """What one reference stands for: `$NAME` or `$NAME/POINTER`; `$number:` and `$text:` before it say as what, and
-    `$tail:` what follows its first slash."""
+    """What one reference stands for: `$NAME` or `$NAME/POINTER`, with `$number:`, `$text:` or `$tail:` for as what."""
     word, slash, rest = reference.removeprefix("$").partition("/")
     kind, _, name = word.rpartition(":")
     found = at(values.get(name), slash + rest) if slash else values.get(name)
     return _AS[kind](found) if kind and found is not None else found
 
 
-_AS = {"number": int, "text": str, "tail": lambda found: str(found).partition("/")[2]}
+_AS: dict[str, Callable[[Any], Any]] = {
+    "number": int,
+    "text": str,
+    "tail": lambda found: str(found).partition("/")[2],
+}
+"""`tail` is what follows the first slash."""

@@ -69,7 +69,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     path: str
     """`{NAME}` is one segment."""
     by: dict[str, Reference] = {}
-    """`path:NAME` or `query:NAME`, and what of a thing must equal it; a query parameter that is not given asks nothing."""
+    """`path:NAME` or `query:NAME`, and what of a thing must equal it; a query that is not given asks nothing."""
     one: bool = False
     """It shows one thing, or `absent`."""
     item: Any = None

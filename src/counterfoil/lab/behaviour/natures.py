@@ -1,4 +1,4 @@
-"""Every way in which a provider could be what the facts say: what they leave unknown is played as each thing it may be."""
+"""Every way in which a provider could be what the facts say: what they leave unknown is each thing it may be."""
 
 from __future__ import annotations
 
@@ -56,6 +56,4 @@ def _with(behaviour: Behaviour, chosen: dict[str, object]) -> Behaviour:
         for look in behaviour.looks
     )
     ends = values["ends"] if behaviour.ends == "unknown" else behaviour.ends
-    return msgspec.structs.replace(
-        behaviour, key=msgspec.structs.replace(behaviour.key, **key), looks=looks, ends=ends
-    )
+    return msgspec.structs.replace(behaviour, key=msgspec.structs.replace(behaviour.key, **key), looks=looks, ends=ends)

@@ -1,4 +1,4 @@
-"""The bench: the real ledger on a real file, one operation after the other, each in virtual time against its service."""
+"""The bench: the real ledger on a real file, one operation after the other, each in virtual time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from counterfoil.domain.errors import CounterfoilError
 from counterfoil.domain.event import EventKind, begun_of, evidence_of
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.schedule import CALL, REST, REVIEW
-from counterfoil.domain.words import Outcome
+from counterfoil.domain.words import Discrepancy, Outcome
 from counterfoil.lab.behaviour.model import Behaviour
 from counterfoil.lab.catalogue.clock import Clock
 from counterfoil.lab.catalogue.crossing import Crossings
-from counterfoil.lab.world.run import time
+from counterfoil.lab.world.play import time
 from counterfoil.runtime.declared import action_of, declared
 from counterfoil.runtime.guarded import GuardedHttp
 from counterfoil.runtime.ledger import Ledger
@@ -32,7 +32,7 @@ DELIVERY_SECONDS = 60.0
 STEPS_MAX = 60
 """More steps than any budget of looks and attempts allows: a worker that takes them all does not end."""
 HURRIED = ReadBudget(looks_max=2, first_after_seconds=1.0, spacing_seconds=200.0, jitter=0.0)
-"""One look while a late request may still come and one when it may not; how many a contract allows is its own affair."""
+"""One look while a late request may still come and one when it may not; how many there are is the contract's affair."""
 _WITH_PEOPLE = frozenset({"", REVIEW, CALL, REST})
 
 
@@ -42,10 +42,11 @@ class Stood:
 
     at: float
     outcome: Outcome
-    settled_by: str
-    effect: str
     contradicted: bool
     attempts: int
+    """How many had left by then."""
+    seq: int
+    """The last event that it follows from."""
 
 
 @dataclass(slots=True)
@@ -56,6 +57,12 @@ class Run:
     stood: list[Stood] = field(default_factory=list)
     key: str = ""
     settled_in_time: bool = True
+    effects: dict[int, str] = field(default_factory=dict)
+    """What the evidence says took place, by the event it stands in."""
+
+    def effect_at(self, seq: int) -> str:
+        """The last effect that was evidenced up to an event."""
+        return next((self.effects[n] for n in sorted(self.effects, reverse=True) if n <= seq and self.effects[n]), "")
 
     @property
     def outcome(self) -> Outcome:
@@ -113,6 +120,7 @@ class Bench:
                 break
             self._work(run, receipt.id, meanwhile)
         self.clock.drain()
+        self._tell(run, receipt.id)
         return run
 
     def _action(self, contract: Contract, *, assumed: bool) -> Registered:
@@ -165,16 +173,16 @@ class Bench:
         return self._store.load(operation).operation
 
     def _stood(self, run: Run, receipt: Receipt) -> None:
-        history = self._store.load(receipt.id)
-        operation = history.operation
-        said = [evidence_of(e).effect for e in history.events if e.kind is EventKind.OBSERVED]
-        bases = [begun_of(e).basis or "" for e in history.events if e.kind is EventKind.BEGUN]
-        for wire, basis in zip(run.crossings.sent, bases, strict=False):
-            wire.basis = str(basis)
+        operation = receipt.operation
+        contradicted = operation.discrepancy is Discrepancy.OPEN
         run.stood.append(
-            Stood(
-                at=self.clock.now, outcome=operation.outcome, settled_by=operation.settled_by,
-                effect=next((s for s in reversed(said) if s), ""),
-                contradicted=operation.discrepancy.value == "open", attempts=len(run.crossings.sent),
-            )
+            Stood(self.clock.now, operation.outcome, contradicted, len(run.crossings.sent), operation.seq)
         )  # fmt: skip
+
+    def _tell(self, run: Run, operation: str) -> None:
+        """Read on which basis each attempt went, and what the evidence says took place."""
+        events = self._store.load(operation).events
+        run.effects = {e.seq: evidence_of(e).effect for e in events if e.kind is EventKind.OBSERVED}
+        bases = [begun_of(e).basis or "" for e in events if e.kind is EventKind.BEGUN]
+        for wire, basis in zip(run.crossings.sent, bases, strict=True):
+            wire.basis = str(basis)

@@ -26,7 +26,7 @@ _FIRST = {
     REPEAT: ("key_expiry", "ended", "lost_response", "concurrent_duplicate", "replayed_error", "late_arrival"),
     ABSENCE: ("eventual_read", "ended", "late_arrival", "foreign_object", "concurrent_duplicate"),
     MATCH: ("foreign_object", "other_state"),
-    ANSWER: ("refused", "replayed_error", "mismatch", "concurrent_duplicate", "other_state", "foreign_object"),
+    ANSWER: ("concurrent_duplicate", "mismatch", "other_state", "refused", "replayed_error"),
 }
 """Where each kind of weakening shows soonest."""
 

@@ -11,7 +11,10 @@ from counterfoil.lab.behaviour import model
 from counterfoil.lab.catalogue.check import Checked, check
 from counterfoil.lab.catalogue.journal import Journal
 from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.mutants.catalogue import CATALOGUE
 from counterfoil.lab.world.run import folder, virtual
+
+MUTANTS = {mutant.slug: mutant.off for mutant in CATALOGUE if mutant.off is not None}
 
 
 def chosen(name: str | None) -> list[str]:
@@ -28,14 +31,19 @@ def chosen(name: str | None) -> list[str]:
     return [name]
 
 
-def run(names: list[str], keep: Path | None, step: Callable[[str], None]) -> dict[str, Any]:
+def run(
+    names: list[str], keep: Path | None, step: Callable[[str], None], sabotage: str | None = None
+) -> dict[str, Any]:
     """Check each contract and count.
 
     Args:
         names: of the catalogue.
         keep: gets a folder for each with what really happened.
         step: told of each when it is done.
+        sabotage: the rule that is turned off in this very process.
     """
+    if sabotage is not None:
+        MUTANTS[sabotage]()
     rows = []
     with virtual(), folder() as top:
         for name in names:

@@ -29,6 +29,8 @@ class Crossing:
     answered: bool = True
     """What the last arrival is answered comes back."""
     fate: Fate = PLAIN
+    reset: bool = False
+    """The connection breaks at once, where an answer would have come."""
     instead: Replied | None = None
     """Something in between answers this."""
 
@@ -97,6 +99,8 @@ class Crossings:
         self.clock.sleep(ANSWER_SECONDS)
         if script.instead is not None:
             return script.instead
+        if script.reset:
+            return Silent(may_have_left=True, reason="reset")
         if script.answered and heard and heard[-1][1] <= began + seconds:
             return heard[-1][0]
         self.clock.sleep(seconds - ANSWER_SECONDS)

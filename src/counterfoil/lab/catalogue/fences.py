@@ -15,8 +15,7 @@ KEY = "op_fenced"
 
 
 def fences(contract: Contract, behaviour: Behaviour) -> list[str]:
-    """Each way in which a fence says that it has won, and the original takes place all the same, or that it has lost
-    and nothing did."""
+    """Each way in which a fence's answer is wrong: it has won and the original takes place, or lost and nothing did."""
     found = []
     for nature in natures(behaviour, "other"):
         for fence in contract.fences:

@@ -23,7 +23,9 @@ class Journal:
         """Write one case down."""
         run, case = result.run, result.case
         for effect in result.effects:
-            self._add("effects", case=number, at=effect.at, wire=effect.wire, account=effect.account, thing=effect.thing)
+            self._add(
+                "effects", case=number, at=effect.at, wire=effect.wire, account=effect.account, thing=effect.thing
+            )
         for wire, sent in enumerate(run.crossings.sent, 1):
             self._add("wire", case=number, wire=wire, at=sent.at, basis=sent.basis)
         said = {"outcome": run.outcome.value, "sent": len(run.crossings.sent), "unsafe": list(result.unsafe)}

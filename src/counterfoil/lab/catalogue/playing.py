@@ -113,7 +113,7 @@ def _false_success(run: Run, stood: Stood) -> bool:
     if stood.outcome is not Outcome.SUCCEEDED or stood.contradicted:
         return False
     service = run.crossings.service
-    if stood.effect.startswith("accepted by"):
+    if run.effect_at(stood.seq).startswith("accepted by"):
         return not any(thing.ours for thing in service.things)
     if run.crossings.alike and not _of_nothing(run):
         return False

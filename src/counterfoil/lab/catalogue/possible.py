@@ -18,7 +18,7 @@ def repeats(contract: Contract) -> bool:
 def why_no_repeat(contract: Contract) -> tuple[str, ...]:
     """Why a repeat is refused right after the first was lost, with every earlier worker dead; empty where it is not."""
     lost = Attempt(
-        number=1, token="t", started_at=0.0, send_seconds=contract.send_deadline_seconds, finding=Finding.UNKNOWN,
+        number=1, token="", started_at=0.0, send_seconds=contract.send_deadline_seconds, finding=Finding.UNKNOWN,
         quiesced=True,
     )  # fmt: skip
     situation = Situation(

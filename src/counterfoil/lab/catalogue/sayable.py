@@ -1,4 +1,4 @@
-"""Everything a provider can answer to our write or show of it, and what of a contract nothing of that puts to the test."""
+"""Everything a provider can answer to our write or show of it, and what of a contract that leaves untested."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ def _readings(contract: Contract, index: int, behaviour: Behaviour) -> Iterator[
     yield _read(contract, index, nature, replace(asked, account=OUTSIDER), sight=Sight(outsider=True))
 
 
-def _read(contract: Contract, index: int, nature: Behaviour, made: Asked, state: str = "", sight: Sight = CLEAR) -> Reading:
+def _read(
+    contract: Contract, index: int, nature: Behaviour, made: Asked, state: str = "", sight: Sight = CLEAR
+) -> Reading:
     service = Service(nature)
     service.add(made, 1.0, state)
     crossings = Crossings(contract, service, Clock(), sight=sight)

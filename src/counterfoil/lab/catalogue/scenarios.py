@@ -22,6 +22,7 @@ LATEST_SECONDS = 17 * HOUR
 BROKEN = Sight(broken=True)
 LOST = Crossing(arrives=(), answered=False)
 UNHEARD = Crossing(answered=False)
+BROKE = Crossing(reset=True)
 BETWEEN: tuple[Replied, ...] = (
     Replied(status=200, headers=(("content-type", "text/html"),), body=b"<!doctype html><title>One moment</title>"),
     *(Replied(status=status, headers=(("content-type", "text/html"),), body=b"<h1>Error</h1>")
@@ -72,6 +73,7 @@ def _lost_response(contract: Contract, behaviour: Behaviour) -> Iterator[Case]:
     for nature in _repeated(contract, behaviour, "same", "retention"):
         for sight in _sights(contract):
             yield Case("lost_response", nature, (UNHEARD,), sight)
+    yield Case("lost_response", next(natures(behaviour)), (BROKE,))
 
 
 def _late_arrival(contract: Contract, behaviour: Behaviour) -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""Every clause of a contract that safety may rest on, weakened in turn: what it then claims is more than the facts say."""
+"""Every clause of a contract that safety may rest on, weakened in turn: it then claims more than the facts say."""
 
 from __future__ import annotations
 
@@ -118,11 +118,15 @@ def _looks(contract: Contract, index: int, look: Look) -> Iterator[Weakened]:
         together = {name: value for change in changes.values() for name, value in change.items()}
         yield _looking(contract, index, "every clause of absence", ABSENCE, together)
     if look.by is By.ID:
-        yield _looking(contract, index, "by", ABSENCE, {"by": By.LIST, **{k: v for c in _ABSENT.values() for k, v in c.items()}})
+        yield _looking(
+            contract, index, "by", ABSENCE, {"by": By.LIST, **{k: v for c in _ABSENT.values() for k, v in c.items()}}
+        )
     match = look.match
     for where in match.material:
         rest = {ours: theirs for ours, theirs in match.material.items() if ours != where}
-        yield _looking(contract, index, f"match.material {where or 'payload'}", MATCH, {"match": _change(match, material=rest)})
+        yield _looking(
+            contract, index, f"match.material {where or 'payload'}", MATCH, {"match": _change(match, material=rest)}
+        )
     for where in match.state:
         rest_state = {place: values for place, values in match.state.items() if place != where}
         yield _looking(contract, index, f"match.state {where}", MATCH, {"match": _change(match, state=rest_state)})
@@ -150,7 +154,10 @@ def _answers(contract: Contract, index: int, rule: AnswerRule) -> Iterator[Weake
     if rule.content == "json" and not rule.where and not rule.match:
         changes["content"] = {"content": "any"}
     if rule.finding == "rejected":
-        changes["status"] = {"status": ("408", "409", "412", "422", "429", "500", "502", "503", "504", *rule.status), "where": {}}
+        changes["status"] = {
+            "status": ("408", "409", "412", "422", "429", "500", "502", "503", "504", *rule.status),
+            "where": {},
+        }
         changes["coverage"] = {"coverage": Coverage.PROVIDER_KEY}
     if rule.finding == "unknown":
         changes["finding"] = {"finding": "rejected", "means": None}
