@@ -57,6 +57,8 @@ class Run:
     stood: list[Stood] = field(default_factory=list)
     key: str = ""
     settled_in_time: bool = True
+    begun: int = 0
+    """How many attempts are on record."""
     effects: dict[int, str] = field(default_factory=dict)
     """What the evidence says took place, by the event it stands in."""
 
@@ -184,5 +186,6 @@ class Bench:
         events = self._store.load(operation).events
         run.effects = {e.seq: evidence_of(e).effect for e in events if e.kind is EventKind.OBSERVED}
         bases = [begun_of(e).basis or "" for e in events if e.kind is EventKind.BEGUN]
-        for wire, basis in zip(run.crossings.sent, bases, strict=True):
+        run.begun = len(bases)
+        for wire, basis in zip(run.crossings.sent, bases, strict=False):  # more writes than attempts: that is unsafe
             wire.basis = str(basis)

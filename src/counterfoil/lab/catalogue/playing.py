@@ -93,6 +93,8 @@ def _unsafe(run: Run, case: Case) -> list[str]:
     found = []
     if len(happened) > 1:
         found.append("second_effect")
+    if len(sent) > run.begun:
+        found.append("write_without_record")
     retention = case.nature.key.retention
     for wire in sent[1:]:
         age = wire.at - sent[0].at
