@@ -264,12 +264,32 @@ class AutomaticAttempts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     absence_proven: Count = 0
 
 
+class Group(StrEnum):
+    """What kind of service it is, for people who look for one."""
+
+    PAYMENTS = "payments"
+    ORDERS = "orders"
+    CLOUD = "cloud"
+    STORAGE = "storage"
+    DATABASES = "databases"
+    EMAIL = "email"
+    CHAT = "chat"
+    PUBLISHING = "publishing"
+    CODE = "code"
+    CALENDARS = "calendars"
+    BUSINESS = "business"
+    LABORATORY = "laboratory"
+    """Of the laboratory, and no provider's."""
+    OTHER = "other"
+
+
 class Contract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything the ledger may conclude about one provider action, and from what."""
 
     id: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)+$")]
     version: Annotated[int, msgspec.Meta(ge=1)]
     provider: str
+    group: Group = Group.OTHER
     effect: str
     """What comes to be, for people."""
     sources: dict[str, Citation]

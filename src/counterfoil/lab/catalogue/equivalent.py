@@ -9,9 +9,9 @@ from __future__ import annotations
 from counterfoil.domain.canonical import canonical
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.judge import judge
+from counterfoil.domain.reach import repeats, why_no_absence, why_no_repeat
 from counterfoil.lab.behaviour.asked import Asked
 from counterfoil.lab.behaviour.model import Behaviour
-from counterfoil.lab.catalogue.possible import repeats, why_no_absence, why_no_repeat
 from counterfoil.lab.catalogue.sayable import NOTHING, Reply, readings, replies
 from counterfoil.lab.catalogue.weaken import ABSENCE, ANSWER, MATCH, REPEAT, Weakened
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from counterfoil.domain.answer import Replied
 from counterfoil.domain.contract import Contract
+from counterfoil.domain.reach import repeats
 from counterfoil.lab.behaviour.model import Behaviour
 from counterfoil.lab.behaviour.natures import natures
 from counterfoil.lab.behaviour.service import Fate
 from counterfoil.lab.behaviour.showing import CLEAR, Sight
 from counterfoil.lab.catalogue.bench import DELIVERY_SECONDS
 from counterfoil.lab.catalogue.crossing import Crossing
-from counterfoil.lab.catalogue.possible import repeats
 
 HOUR = 3600.0
 LATEST_SECONDS = 17 * HOUR
