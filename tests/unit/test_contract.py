@@ -7,7 +7,8 @@ import pytest
 
 from counterfoil import contracts
 from counterfoil.domain.contract import Contract, Terminal, digest
-from counterfoil.domain.soundness import NEVER_ABSENT, OURS, check
+from counterfoil.domain.identifier import NONCE_BYTES, operation_id
+from counterfoil.domain.soundness import KEY_CHARS, NEVER_ABSENT, OURS, check
 
 SMALLEST = {
     "id": "a.b",
@@ -88,6 +89,46 @@ def test_what_stands_for_as_long_as_it_stands_is_repeated_by_nobody():
     kept = KEYED | {"retention_seconds": "while_it_stands"}
     granted = {"same_key_replay": 1}
     assert paths(protection=kept, repeat=SAFE, automatic_attempts=granted) == ["$.automatic_attempts.same_key_replay"]
+
+
+def test_a_body_is_where_a_contracts_text_stands():
+    """A text of the payload, or no body, has no places."""
+    carried = KEYED | {"carrier": "body:/key"}
+    put = {"/key": "{provider_key}"}
+    assert paths(protection=carried, request=REQUEST | {"put": put}) == []
+    assert paths(protection=carried, request=REQUEST | {"body": "form", "put": put}) == []
+    assert paths(protection=carried, request=REQUEST | {"put": {"/key": "mine"}}) == ["$.protection.carrier"]
+    assert "$.request.put" in paths(protection=carried, request=REQUEST | {"body": "none", "put": put})
+    assert paths(request=REQUEST | {"put": {"/key": "{nothing}"}}) == ["$.request"]
+
+
+@pytest.mark.parametrize(("most", "fits"), [(34, False), (35, True), ("unknown", True)])
+def test_the_ledgers_key_fits_where_it_is_put(most, fits):
+    """A provider that takes shorter keys would cut it, or refuse every write."""
+    protection = KEYED | {"carrier": "header:k", "length_max": most}
+    found = paths(protection=protection, request=REQUEST | {"headers": {"k": "{provider_key}"}})
+    assert (found == []) is fits
+    assert paths(protection=protection | {"carrier": "unknown"}, request=REQUEST) == []
+
+
+def test_the_ledgers_key_has_the_length_that_is_counted_on():
+    """It is an operation's id."""
+    assert len(operation_id(0, bytes(NONCE_BYTES))) == KEY_CHARS
+
+
+def test_a_400_says_by_its_body_that_nothing_is_there():
+    """The status alone says too many things."""
+    assert paths(**look(absent_status=["400"])) == ["$.looks[0].absent_where"]
+    assert paths(**look(absent_status=["400"], absent_where={"/code": -2013})) == []
+
+
+def test_a_look_by_key_may_name_the_field_that_is_the_reference():
+    """In a path of several segments too."""
+    by_key = {"by": "key", "match": {"reference": "path"}, "items": "", "request": {"path": "/b{/payload/name}"}}
+    kept = KEYED | {"carrier": "path"}
+    request = REQUEST | {"method": "PUT", "path": "/b{/payload/name}"}
+    assert paths(protection=kept, request=request, reference="payload/name", **look(**by_key)) == []
+    assert paths(protection=kept | {"carrier": "unknown"}, **look(**by_key)) == ["$.looks[0].request"]
 
 
 def test_the_digest_names_the_whole_contract():

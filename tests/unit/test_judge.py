@@ -275,6 +275,23 @@ def test_without_the_payload_nothing_compared_holds():
     assert judge(ECHOING, replied(201, b"{", complete=False), 1, "pay", b'{"amount":7}').finding is Finding.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("headers", "finding"),
+    [
+        ((("etag", "x"), ("v", "1")), Finding.SUCCEEDED),
+        ((("etag", "x"), ("v", "2")), Finding.UNKNOWN),
+        ((("v", "1"),), Finding.UNKNOWN),
+        ((("etag", ""), ("v", "1")), Finding.UNKNOWN),
+        ((("etag", "x"), ("etag", "y"), ("v", "1")), Finding.UNKNOWN),
+    ],
+)
+def test_a_rule_may_ask_for_headers(headers, finding):
+    """A page of something in between has the status and none of them."""
+    rule = AnswerRule(status=("200",), finding="succeeded", headers={"etag": "*", "v": "1"}, source="docs")
+    contract = msgspec.structs.replace(NOTHING, answers=(rule,))
+    assert judged(replied(200, b"<h1>", headers=headers), contract).finding is finding
+
+
 def test_every_answer_is_judged():
     """Total: no status, body or cut makes the judge raise, in any contract."""
     bodies = [b"", b"null", b"[]", b"\xff", b'{"error":{"a":[]}}']

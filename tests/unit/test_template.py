@@ -212,3 +212,24 @@ def test_a_form_holds_text_numbers_and_booleans_only(payload, pointer):
     with pytest.raises(PayloadRefused) as refused:
         render(post(body="form"), canonical(payload), NAMES)
     assert refused.value.pointer == pointer
+
+
+@pytest.mark.parametrize("body", ["json", "form"])
+def test_a_text_of_the_contracts_stands_beside_the_payloads_fields(body):
+    """A key that is carried in the body is put where the payload leaves its place free."""
+    made = render(post(body=body, put={"/meta/key": "{provider_key}"}), canonical({"a": 1, "meta": {}}), NAMES)
+    assert made.body in (b'{"a":1,"meta":{"key":"op_1"}}', b"a=1&meta%5Bkey%5D=op_1")
+
+
+@pytest.mark.parametrize("payload", [{"key": "mine"}, {"key": None}])
+def test_nothing_of_the_payload_is_written_over(payload):
+    """What a caller says at the contract's own place is refused, not replaced."""
+    with pytest.raises(PayloadRefused) as refused:
+        render(post(put={"/key": "{provider_key}"}), canonical(payload), NAMES)
+    assert refused.value.pointer == "/key"
+
+
+def test_a_text_needs_a_place_to_stand():
+    """Where its parent is missing nothing is made up."""
+    with pytest.raises(PayloadRefused):
+        render(post(put={"/meta/key": "{provider_key}"}), canonical({}), NAMES)

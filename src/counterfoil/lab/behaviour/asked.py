@@ -117,7 +117,11 @@ def put(document: Any, where: str, value: Any) -> Any:
 
 
 def differing(asked: Asked, where: str, value: Any) -> Asked:
-    """Somebody else's request: this one with another value at a pointer into its body, or at `@query/NAME`."""
+    """Somebody else's request: this one with another value at a pointer into its body, or at `@query/NAME`.
+
+    What follows a `#` only tells two values for one place apart.
+    """
+    where = where.partition("#")[0]
     if where.startswith(QUERY):
         query = asked.query | {where.removeprefix(QUERY): [str(value)]}
         return replace(asked, query=query, wire=0)

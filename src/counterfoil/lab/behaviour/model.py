@@ -92,7 +92,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What the caller asks for; the contract says what becomes of it on the wire."""
     differs: dict[str, Any]
     """By pointer into the body that is sent, or `@query/NAME`, what somebody else's request holds: each is played by
-    itself."""
+    itself; `POINTER#WORD` is another value there."""
     known: dict[str, Any] = {}
     """By pointer into the body, what the item holds that every account has; with `control` it can be asked for."""
     control: str = ""

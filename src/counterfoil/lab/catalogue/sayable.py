@@ -127,7 +127,8 @@ def untested(contract: Contract, behaviour: Behaviour, asked: Asked) -> Iterator
         found = list(_readings(contract, index, behaviour))
         different = {where for reading in found for where in _unequal(reading)}
         hidden = any(reading.kind is ReadingKind.ABSENT for reading in found)
-        for where in look.match.material:
+        compared = (*look.match.material, *(look.match.text.properties if look.match.text else ()))
+        for where in compared:
             if where not in different and not (hidden and uses(look.request, f"payload{where}")):
                 yield f"looks[{index}].match.material {where or 'payload'}: nothing in `differs` is shown otherwise"
 

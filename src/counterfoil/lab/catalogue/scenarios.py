@@ -26,7 +26,7 @@ BROKE = Crossing(reset=True)
 BETWEEN: tuple[Replied, ...] = (
     Replied(status=200, headers=(("content-type", "text/html"),), body=b"<!doctype html><title>One moment</title>"),
     *(Replied(status=status, headers=(("content-type", "text/html"),), body=b"<h1>Error</h1>")
-      for status in (408, 500, 502, 503, 504)),
+      for status in (408, 429, 500, 502, 503, 504)),
 )  # fmt: skip
 """What anything between us and the provider may answer, whether the request has gone through or not."""
 

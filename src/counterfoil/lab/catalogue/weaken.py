@@ -127,6 +127,11 @@ def _looks(contract: Contract, index: int, look: Look) -> Iterator[Weakened]:
         yield _looking(
             contract, index, f"match.material {where or 'payload'}", MATCH, {"match": _change(match, material=rest)}
         )
+    if match.text is not None and len(match.text.properties) > 1:
+        for name in match.text.properties:
+            rest_text = tuple(other for other in match.text.properties if other != name)
+            change = {"match": _change(match, text=_change(match.text, properties=rest_text))}
+            yield _looking(contract, index, f"match.text {name}", MATCH, change)
     for where in match.state:
         rest_state = {place: values for place, values in match.state.items() if place != where}
         yield _looking(contract, index, f"match.state {where}", MATCH, {"match": _change(match, state=rest_state)})
