@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write docs/contracts/ID.md for every contract of the catalogue; `--check` says whether they are what they should be.
 
-    PYTHONPATH=src .venv/bin/python scripts/contract_pages.py [--check]
+PYTHONPATH=src .venv/bin/python scripts/contract_pages.py [--check]
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from counterfoil.domain.contract import Contract
+from counterfoil.domain.errors import PayloadRefused
 from counterfoil.domain.soundness import check as lint
 from counterfoil.domain.words import Outcome
 from counterfoil.lab.behaviour.asked import Asked
@@ -71,7 +72,11 @@ def check(contract: Contract, behaviour: Behaviour, folder: Path, journal: Journ
     found = Checked(contract.id, contract.provider, contract.protection.kind.value)
     bench = Bench(folder, behaviour)
     try:
-        asked = asked_for(contract, behaviour)
+        try:
+            asked = asked_for(contract, behaviour)
+        except PayloadRefused as refused:
+            found.misfits.append(f"it is played with a payload that its request has no use for: {refused}")
+            return found
         if asked is None:
             found.misfits.append(f"the provider has no route for its request, only {behaviour.method} {behaviour.path}")
             return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,12 +48,13 @@ def run(
     rows = []
     with virtual(), folder() as top:
         for name in names:
-            place = (keep or top) / name
+            place = top / name
             place.mkdir()
             journal = Journal(place) if keep else None
             rows.append(check(contracts.load(name), model.load(name), place, journal))
-            if journal is not None:
+            if keep is not None and journal is not None:
                 journal.close()
+                shutil.copytree(place, keep / name)
             step(name)
     return as_json(rows)
 
