@@ -182,7 +182,9 @@ def test_every_contract_stands_in_the_table() -> None:
     from counterfoil.contracts.loader import names
 
     told = re.findall(
-        r"^\| `([a-z0-9_]+(?:\.[a-z0-9_]+)+)` \|", (ROOT / "docs/contracts.md").read_text(encoding="utf-8"), re.MULTILINE
+        r"^\| `([a-z0-9_]+(?:\.[a-z0-9_]+)+)` \|",
+        (ROOT / "docs/contracts.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
     )
     assert sorted(told) == names()
 

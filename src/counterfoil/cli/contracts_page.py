@@ -39,6 +39,7 @@ def catalogue(every: Sequence[Contract], counted: dict[str, Any]) -> RenderableT
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
+    table.columns[0].min_width = max((len(contract.id) for contract in every), default=0)
     for contract in every:
         follows = dict(words.follows(contract))
         settled = "a look" if "look" in follows["a lost answer"] else "a person"
@@ -61,6 +62,7 @@ def one(contract: Contract) -> RenderableType:
     head = Text.assemble((contract.id, STRONG), (f"  version {contract.version}", QUIET), f"  {safe(contract.effect)}")
     follows = leaf.facts([(name, safe(said)) for name, said in words.follows(contract)])
     table = Table("clause", "says", "rests on", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.columns[0].no_wrap = True
     table.columns[1].overflow = table.columns[2].overflow = "fold"
     for said in words.clauses(contract):
         confidence = contract.sources[said.source].confidence.value
