@@ -8,7 +8,8 @@ import pytest
 from counterfoil import contracts
 from counterfoil.domain.contract import Contract, Terminal, digest
 from counterfoil.domain.identifier import NONCE_BYTES, operation_id
-from counterfoil.domain.soundness import KEY_CHARS, NEVER_ABSENT, OURS, check
+from counterfoil.domain.soundness import NEVER_ABSENT, OURS, OWN_CHARS, check
+from counterfoil.domain.template import Names
 
 SMALLEST = {
     "id": "a.b",
@@ -112,8 +113,19 @@ def test_the_ledgers_key_fits_where_it_is_put(most, fits):
 
 
 def test_the_ledgers_key_has_the_length_that_is_counted_on():
-    """It is an operation's id."""
-    assert len(operation_id(0, bytes(NONCE_BYTES))) == KEY_CHARS
+    """It is an operation's id, in either form."""
+    names = Names(provider_key=operation_id(0, bytes(NONCE_BYTES)))
+    assert {word: len(getattr(names, word)) for word in OWN_CHARS} == OWN_CHARS
+
+
+def test_a_provider_that_takes_only_uuids_is_given_one():
+    """The ledger's plain key would be refused, or hashed to something that nobody knows."""
+    wanted = KEYED | {"carrier": "header:k", "format": "uuid"}
+    plain = paths(protection=wanted, request=REQUEST | {"headers": {"k": "{provider_key}"}})
+    assert plain == ["$.protection.format"]
+    assert paths(protection=wanted, request=REQUEST | {"headers": {"k": "{provider_uuid}"}}) == []
+    short = paths(protection=wanted | {"length_max": 35}, request=REQUEST | {"headers": {"k": "{provider_uuid}"}})
+    assert short == ["$.protection.length_max"]
 
 
 def test_a_400_says_by_its_body_that_nothing_is_there():

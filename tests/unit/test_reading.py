@@ -407,3 +407,10 @@ def test_a_status_that_says_many_things_says_absent_by_its_body(body, absent):
     seen = reading(Replied(status=400, body=body), look)
     assert (seen.kind is ReadingKind.ABSENT) is absent
     assert absent or seen.reason == "status_400"
+
+
+def test_the_reference_may_be_the_ledgers_key_as_a_uuid():
+    """What was sent in that form is looked for in that form."""
+    contract = msgspec.structs.replace(LOOKUP, reference="provider_uuid")
+    names = Names(provider_key="op_" + "0" * 32)
+    assert seek(contract, account="acct", payload=b"{}", names=names).names.reference == names.provider_uuid != ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
 from counterfoil.domain.canonical import SecretRef, canonical
@@ -233,3 +235,20 @@ def test_a_text_needs_a_place_to_stand():
     """Where its parent is missing nothing is made up."""
     with pytest.raises(PayloadRefused):
         render(post(put={"/meta/key": "{provider_key}"}), canonical({}), NAMES)
+
+
+@pytest.mark.parametrize("last", ["0", "7", "f"])
+def test_the_ledgers_key_has_the_form_of_a_uuid(last):
+    """Of version 4 and the usual variant, the same for the same key, and another for another row."""
+    key = "op_0123456789ab" + last * 20
+    made = uuid.UUID(Names(provider_key=key).provider_uuid)
+    assert (made.version, made.variant) == (4, uuid.RFC_4122)
+    assert str(made)[:13] == "01234567-89ab"
+    assert Names(provider_key=key).provider_uuid == str(made)
+    assert render(post(headers={"k": "{provider_uuid}"}), b"{}", Names(provider_key=key)).headers[0] == ("k", str(made))
+
+
+def test_another_key_has_no_such_form():
+    """What is none of the ledger's is sent by nobody."""
+    with pytest.raises(PayloadRefused, match="not known"):
+        render(post(headers={"k": "{provider_uuid}"}), b"{}", NAMES)

@@ -35,7 +35,7 @@ AccountPlace = Annotated[
 ]
 ReferencePlace = Annotated[str, msgspec.Meta(pattern=r"^(path|unknown|(/([^/~]|~[01])*)+)$")]
 CompletePlace = Annotated[str, msgspec.Meta(pattern=r"^(unknown|(/([^/~]|~[01])*)+)$")]
-OwnReference = Annotated[str, msgspec.Meta(pattern=r"^(provider_key|payload(/([^/~]|~[01])*)+)$")]
+OwnReference = Annotated[str, msgspec.Meta(pattern=r"^(provider_key|provider_uuid|payload(/([^/~]|~[01])*)+)$")]
 SecretPointer = Annotated[str, msgspec.Meta(pattern=r"^/headers/[a-z0-9!#$%&'*+.^_`|~-]+$")]
 
 
@@ -300,7 +300,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     secrets: tuple[SecretPointer, ...] = ()
     """Headers that carry credentials, in sends and looks alike."""
     reference: OwnReference = "provider_key"
-    """What the provider knows the effect by: the ledger's own key or a field of the payload."""
+    """What the provider knows the effect by: the ledger's own key, in either form, or a field of the payload."""
     answers: tuple[AnswerRule, ...] = ()
     result: dict[str, Pointer] = {}
     """What a replay returns, read from the answer's body; empty: the body itself where it is small."""

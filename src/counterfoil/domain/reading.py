@@ -87,9 +87,10 @@ def seek(contract: Contract, *, account: str, payload: bytes, names: Names) -> S
     Raises:
         PayloadRefused: the contract's reference is a field that this payload lacks.
     """
-    reference = names.provider_key
-    if contract.reference != "provider_key":
+    if contract.reference.startswith("payload"):
         reference = text_of(document_of(payload), contract.reference)
+    else:
+        reference = str(getattr(names, contract.reference))
     return Sought(account=account, payload=payload, names=msgspec.structs.replace(names, reference=reference))
 
 

@@ -12,8 +12,8 @@ from counterfoil.domain.template import LookTemplate, RequestTemplate, problems,
 
 NEVER_ABSENT = frozenset({"401", "403", "407", "408", "409", "421", "423", "425", "429", "451"})
 """4xx answers that say something about the asking, never about the thing asked for (R74)."""
-KEY_CHARS = 35
-"""Of an operation's id, which is its provider key."""
+OWN_CHARS = {"provider_key": 35, "provider_uuid": 36}
+"""How long the ledger's own key is: an operation's id, and the same as a UUID."""
 OURS = frozenset({"accept-encoding", "connection", "content-length", "expect", "host", "keep-alive"}) | frozenset(
     {"te", "trailer", "transfer-encoding", "upgrade"}
 )
@@ -31,7 +31,7 @@ def check(contract: Contract) -> tuple[Problem, ...]:
     """Name everything that a contract claims and cannot hold; an empty answer lets it be used."""
     return tuple(
         Problem(path=path, problem=problem)
-        for found in (_sources, _requests, _headers, _answers, _looks, _automatic, _retention)
+        for found in (_sources, _requests, _own, _headers, _answers, _looks, _automatic, _retention)
         for path, problem in found(contract)
     )
 
@@ -85,10 +85,6 @@ def _requests(contract: Contract) -> Iterator[tuple[str, str]]:
         return
     if contract.request.put and contract.request.body not in {"json", "form"}:
         yield "$.request.put", "only a json or form body has places for texts"
-    protected = contract.protection
-    own = any("{provider_key}" in text for text in texts(contract.request))
-    if own and isinstance(protected.length_max, int) and protected.length_max < KEY_CHARS:
-        yield "$.protection.length_max", f"the ledger's own key has {KEY_CHARS} characters"
     for where in contract.request.without:
         if not pointer.parse(where):
             yield "$.request.without", "the whole payload cannot be left out"
@@ -96,11 +92,21 @@ def _requests(contract: Contract) -> Iterator[tuple[str, str]]:
         yield "$.protection.carrier", f"the request does not carry the key at {contract.protection.carrier!r}"
 
 
+def _own(contract: Contract) -> Iterator[tuple[str, str]]:
+    """The ledger's own key fits where it is put."""
+    protected, put = contract.protection, "".join(texts(contract.request)) if contract.request else ""
+    for word, chars in OWN_CHARS.items():
+        if f"{{{word}}}" in put and isinstance(protected.length_max, int) and protected.length_max < chars:
+            yield "$.protection.length_max", f"{{{word}}} has {chars} characters"
+    if protected.format == "uuid" and "{provider_key}" in put and "{provider_uuid}" not in put:
+        yield "$.protection.format", "the ledger's own key is a UUID only as {provider_uuid}"
+
+
 def _carries(contract: Contract, request: RequestTemplate) -> bool:
     """The template puts the key where the protection says it stands."""
     kind, _, name = contract.protection.carrier.partition(":")
-    words = {"{provider_key}", "{reference}"}
-    if contract.reference != "provider_key":
+    words = {"{provider_key}", "{provider_uuid}", "{reference}"}
+    if contract.reference.startswith("payload"):
         words |= {"{" + contract.reference + "}", "{/" + contract.reference + "}"}
     match kind:
         case "header":
@@ -176,7 +182,7 @@ def _look(contract: Contract, look: Look) -> Iterator[tuple[str, str]]:
             yield "absent_where", "a 400 says many things: name the values by which it says that nothing is there"
     if look.by is By.KEY and contract.protection.kind not in KEYED:
         yield "by", "no key protects this action"
-    named = ("provider_key", "reference", contract.reference, f"/{contract.reference}")
+    named = ("provider_key", "reference", "provider_uuid", contract.reference, f"/{contract.reference}")
     needed = {By.KEY: named, By.CLIENT_REFERENCE: named}
     words = needed.get(look.by, ("external_id",) if look.by is By.ID else ())
     if words and not any(uses(look.request, word) for word in words):

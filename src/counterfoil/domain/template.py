@@ -30,7 +30,8 @@ BodyText = Annotated[str, msgspec.Meta(pattern=r"^(none|json|form|payload(/.*)?)
 
 _TYPES = {"json": "application/json", "form": "application/x-www-form-urlencoded"}
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_WORDS = frozenset({"provider_key", "external_id", "reference", "control", "negative"})
+_WORDS = frozenset({"provider_key", "provider_uuid", "external_id", "reference", "control", "negative"})
+_KEY = re.compile(r"op_([0-9a-f]{32})")
 _PATH_REFUSED = re.compile(r"[/\\\x00-\x1f\x7f]")
 """Servers decode %2F before they route: a value with a slash would name another resource."""
 _HEADER_REFUSED = re.compile(r"[^\t\x20-\x7e]")
@@ -69,6 +70,19 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
     reference: str = ""
     control: str = ""
     negative: str = ""
+
+    @property
+    def provider_uuid(self) -> str:
+        """The provider key in the form of a UUID, for providers that take nothing else; empty where it has none.
+
+        The same for the same key; what marks it as a version 4 takes six bits of the key's chance.
+        """
+        found = _KEY.fullmatch(self.provider_key)
+        if found is None:
+            return ""
+        digits = found[1]
+        variant = "89ab"[int(digits[16], 16) % 4]
+        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):

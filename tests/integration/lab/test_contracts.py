@@ -136,6 +136,44 @@ def test_a_rule_that_nothing_confirms_is_named():
     assert any("answers[0].match /amount: nothing in `differs`" in said for said in found.misfits)
 
 
+ITEM = {
+    "id": "$id", "account": "$account", "reference": "$header/x-client-reference", "state": "$state",
+    "payload": "$sent",
+}  # fmt: skip
+LOOK = {
+    "path": "/lookup/effects", "by": {"query:reference": "$header/x-client-reference"}, "item": ITEM,
+    "found": {"status": 200, "body": {"account": "$account", "complete": "$whole", "items": "$items"}},
+    "consistency": "strong", "pages": "short",
+}  # fmt: skip
+REFUSALS = {422: "refused", 401: "unauthorized", 400: "not_json", 413: "body_too_large"}
+LOOKUP = {
+    "id": "lab.lookup", "facts": [], "method": "POST", "path": "/lookup/effects", "ends": "never", "looks": [LOOK],
+    "answers": {
+        "done": {"status": 201, "body": {"id": "$id", "state": "done"}}, "errors": [{"status": 500}],
+        "refusals": [{"status": status, "body": {"error": error}} for status, error in REFUSALS.items()],
+    },
+    "played": {"payload": {"amount": 7}, "differs": {"/amount": 8}, "known": {"/amount": 0}, "control": "control"},
+}  # fmt: skip
+"""A provider of which absence can be proven: as the laboratory's own promises it."""
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "unsafe"),
+    [
+        ({}, set()),
+        ({"looks": [LOOK | {"consistency": "eventual"}]}, {"eventual_read"}),
+        ({"ends": "gone"}, {"ended"}),
+    ],
+)
+def test_absence_is_proven_only_where_the_provider_keeps_its_word(otherwise, unsafe):
+    """A look that lags, or a thing that was deleted, turns the same contract's word into a second effect."""
+    with virtual(), folder() as place:
+        found = check(contracts.load("lab.lookup"), msgspec.convert(LOOKUP | otherwise, model.Behaviour), place)
+    assert {said.partition(":")[0] for said in found.unsafe} == unsafe
+    assert (found.misfits, found.survivors) == ([], [])
+    assert "looks[0].complete" in found.caught
+
+
 # -- surprises: a repeat that is not safe, or a status that lies -------------------------------------------------------
 
 

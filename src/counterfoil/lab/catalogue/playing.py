@@ -137,4 +137,4 @@ def _false_rejection(stood: Stood, happened: set[int]) -> bool:
 
 def own_key(contract: Contract) -> bool:
     """The key that is sent is the ledger's own: drawn by chance, and never used for anything else."""
-    return "{provider_key}" in repr(contract.request)
+    return any(f"{{{word}}}" in repr(contract.request) for word in ("provider_key", "provider_uuid"))
