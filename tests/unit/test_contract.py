@@ -7,7 +7,9 @@ import pytest
 
 from counterfoil import contracts
 from counterfoil.domain.contract import Contract, Terminal, digest
-from counterfoil.domain.soundness import NEVER_ABSENT, OURS, check
+from counterfoil.domain.identifier import NONCE_BYTES, operation_id
+from counterfoil.domain.soundness import NEVER_ABSENT, OURS, OWN_CHARS, check
+from counterfoil.domain.template import Names
 
 SMALLEST = {
     "id": "a.b",
@@ -27,7 +29,7 @@ LOOK = {
     "source": "s",
 }
 KEYED = {"kind": "idempotency_key", "source": "s"}
-SAFE = {"same_payload": "replays_answer", "in_flight": "waits", "source": "s"}
+SAFE = {"same_payload": "replays_answer", "in_flight": "waits", "errors_replayed": True, "source": "s"}
 
 
 def contract(**fields):
@@ -77,6 +79,70 @@ def test_the_catalogue_is_sound(name):
     assert loaded.id == name
 
 
+def test_a_rule_compares_only_what_speaks_of_an_effect():
+    """A refusal has nothing to compare with what was asked for."""
+    assert paths(**answer(match={"/a": "/b"})) == []
+    assert paths(**answer(status=["400"], finding="rejected", match={"/a": "/b"})) == ["$.answers[0].match"]
+
+
+def test_what_stands_for_as_long_as_it_stands_is_repeated_by_nobody():
+    """A name that ends with what it names protects for no time that anybody promises."""
+    kept = KEYED | {"retention_seconds": "while_it_stands"}
+    granted = {"same_key_replay": 1}
+    assert paths(protection=kept, repeat=SAFE, automatic_attempts=granted) == ["$.automatic_attempts.same_key_replay"]
+
+
+def test_a_body_is_where_a_contracts_text_stands():
+    """A text of the payload, or no body, has no places."""
+    carried = KEYED | {"carrier": "body:/key"}
+    put = {"/key": "{provider_key}"}
+    assert paths(protection=carried, request=REQUEST | {"put": put}) == []
+    assert paths(protection=carried, request=REQUEST | {"body": "form", "put": put}) == []
+    assert paths(protection=carried, request=REQUEST | {"put": {"/key": "mine"}}) == ["$.protection.carrier"]
+    assert "$.request.put" in paths(protection=carried, request=REQUEST | {"body": "none", "put": put})
+    assert paths(request=REQUEST | {"put": {"/key": "{nothing}"}}) == ["$.request"]
+
+
+@pytest.mark.parametrize(("most", "fits"), [(34, False), (35, True), ("unknown", True)])
+def test_the_ledgers_key_fits_where_it_is_put(most, fits):
+    """A provider that takes shorter keys would cut it, or refuse every write."""
+    protection = KEYED | {"carrier": "header:k", "length_max": most}
+    found = paths(protection=protection, request=REQUEST | {"headers": {"k": "{provider_key}"}})
+    assert (found == []) is fits
+    assert paths(protection=protection | {"carrier": "unknown"}, request=REQUEST) == []
+
+
+def test_the_ledgers_key_has_the_length_that_is_counted_on():
+    """It is an operation's id, in either form."""
+    names = Names(provider_key=operation_id(0, bytes(NONCE_BYTES)))
+    assert {word: len(getattr(names, word)) for word in OWN_CHARS} == OWN_CHARS
+
+
+def test_a_provider_that_takes_only_uuids_is_given_one():
+    """The ledger's plain key would be refused, or hashed to something that nobody knows."""
+    wanted = KEYED | {"carrier": "header:k", "format": "uuid"}
+    plain = paths(protection=wanted, request=REQUEST | {"headers": {"k": "{provider_key}"}})
+    assert plain == ["$.protection.format"]
+    assert paths(protection=wanted, request=REQUEST | {"headers": {"k": "{provider_uuid}"}}) == []
+    short = paths(protection=wanted | {"length_max": 35}, request=REQUEST | {"headers": {"k": "{provider_uuid}"}})
+    assert short == ["$.protection.length_max"]
+
+
+def test_a_400_says_by_its_body_that_nothing_is_there():
+    """The status alone says too many things."""
+    assert paths(**look(absent_status=["400"])) == ["$.looks[0].absent_where"]
+    assert paths(**look(absent_status=["400"], absent_where={"/code": -2013})) == []
+
+
+def test_a_look_by_key_may_name_the_field_that_is_the_reference():
+    """In a path of several segments too."""
+    by_key = {"by": "key", "match": {"reference": "path"}, "items": "", "request": {"path": "/b{/payload/name}"}}
+    kept = KEYED | {"carrier": "path"}
+    request = REQUEST | {"method": "PUT", "path": "/b{/payload/name}"}
+    assert paths(protection=kept, request=request, reference="payload/name", **look(**by_key)) == []
+    assert paths(protection=kept | {"carrier": "unknown"}, **look(**by_key)) == ["$.looks[0].request"]
+
+
 def test_the_digest_names_the_whole_contract():
     """Equal contracts have one digest, and any change, a citation's too, has another."""
     first = digest(contract())
@@ -110,7 +176,14 @@ def test_a_terminal_observation_is_followed():
 )
 def test_a_repeat_is_safe_only_as_documented(same_payload, in_flight, safe):
     """No second effect, also beside a first request in flight; an overwrite may undo what others did."""
-    assert contract(repeat={"same_payload": same_payload, "in_flight": in_flight, "source": "s"}).repeat.safe is safe
+    repeat = {"same_payload": same_payload, "in_flight": in_flight, "errors_replayed": False, "source": "s"}
+    assert contract(repeat=repeat).repeat.safe is safe
+
+
+@pytest.mark.parametrize(("errors", "safe"), [(True, True), (False, True), ("run_again", False), ("unknown", False)])
+def test_a_repeat_after_an_error_is_safe_only_as_documented(errors, safe):
+    """A provider that forgets the key with an error runs the same request again, whatever the error left behind."""
+    assert contract(repeat=SAFE | {"errors_replayed": errors}).repeat.safe is safe
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,8 @@ def test_a_contract_is_read_by_path(tmp_path):
 def test_the_catalogue_is_read_by_name():
     """Each name loads, the same each time."""
     kinds = ("eventual", "key", "lookup", "natural", "nothing", "one_shot")
-    assert contracts.names() == ["caldav.put_event", "function.plain", *(f"lab.{kind}" for kind in kinds)]
+    assert {"caldav.put_event", "function.plain", *(f"lab.{kind}" for kind in kinds)} <= set(contracts.names())
+    assert contracts.names() == sorted(contracts.names())
     for name in contracts.names():
         assert isinstance(contracts.load(name), Contract)
         assert digest(contracts.load(name)) == digest(contracts.load(name))
@@ -242,3 +243,16 @@ def test_no_citation_copies_its_source():
     for name in contracts.names():
         for citation in contracts.load(name).sources.values():
             assert not re.search(r"[\"“”«»]", citation.says)
+
+
+def test_the_linter_names_every_flaw(tmp_path):
+    """Each with its line and its clause, where a load names the first; what is no contract is one flaw."""
+    two = GOOD.replace("source: s\n", "source: t\n")
+    assert two.count("source: t") > 1
+    flaws = contracts.lint(written(tmp_path, two))
+    assert len(flaws) == two.count("source: t")
+    assert [two.splitlines()[flaw.line - 1].strip() for flaw in flaws] == ["source: t"] * len(flaws)
+    assert all(flaw.clause.endswith(".source") and flaw.problem for flaw in flaws)
+    (flaw,) = contracts.lint(written(tmp_path, GOOD + "nobody: knows\n"))
+    assert (flaw.line, "nobody" in flaw.problem) == (GOOD.count("\n") + 1, True)
+    assert contracts.lint(written(tmp_path, GOOD)) == ()

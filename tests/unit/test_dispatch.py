@@ -50,6 +50,7 @@ from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Standing
 from counterfoil.plans.claims import ClaimForm
 from counterfoil.plans.dispatch import DRAWS_MAX, dispatch, further, may_dispatch
 from counterfoil.plans.effects import Find, Redraw, Send, Validate
+from counterfoil.plans.late import late
 
 DONE = Replied(status=201, body=b'{"id":"ef_1","state":"done"}')
 INTERRUPTIONS = [KeyboardInterrupt, SystemExit, type("CancelledLike", (BaseException,), {})]
@@ -91,6 +92,22 @@ def test_claim_then_send_then_record():
         Standing.NEW, Outcome.SUCCEEDED, {"id": "ef_1", "state": "done"},
     )  # fmt: skip
     assert (ended.operation.seq, ended.operation.updated_at, ended.operation.due_at) == (2, NOON + 2, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("says", "finding", "contradicts"), [(10, Finding.SUCCEEDED, False), (2, Finding.UNKNOWN, True)]
+)
+def test_an_answer_is_compared_with_what_was_sent(says, finding, contradicts):
+    """Also one that comes when nobody waits any more."""
+    made = action("lab.key")
+    rule = msgspec.structs.replace(made.contract.answers[0], match={"/amount": "/n"})
+    comparing = msgspec.structs.replace(made, contract=msgspec.structs.replace(made.contract, answers=(rule,)))
+    answer = Replied(status=201, body=b'{"state":"done","n":%d}' % says)
+    plan, send = to_send(order(comparing))
+    recorded = evidence_in(plan.send(answer))
+    assert (recorded.finding, recorded.contradicts) == (finding, contradicts)
+    amend = next(late("op_1", comparing, 1, answer, draw(), send.order.payload))
+    assert (evidence_in(amend).finding, evidence_in(amend).contradicts) == (finding, contradicts)
 
 
 def test_what_a_replay_returns_is_what_the_first_call_returns():

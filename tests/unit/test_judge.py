@@ -246,6 +246,52 @@ def test_a_function_that_refuses_proves_no_effect():
     assert evidence.facts == {"refusal": "x" * REFUSAL_CHARS_MAX}
 
 
+ECHO = AnswerRule(status=("201",), finding="succeeded", match={"/amount": "/amount"}, source="docs")
+ECHOING = msgspec.structs.replace(
+    NOTHING, answers=(ECHO, AnswerRule(status=("2xx",), finding="accepted", source="docs"))
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "finding", "reason", "contradicts"),
+    [
+        ({"amount": 7}, Finding.SUCCEEDED, "", False),
+        ({"amount": 8}, Finding.UNKNOWN, "other_content", True),
+        ({"amount": "7"}, Finding.UNKNOWN, "other_content", True),
+        ({"id": 1}, Finding.UNKNOWN, "field_missing", False),
+        (b"not json", Finding.UNKNOWN, "field_missing", False),
+    ],
+)
+def test_an_answer_that_speaks_of_another_effect_is_no_success(content, finding, reason, contradicts):
+    """What it says it did is compared with what was asked for; no later rule makes a success of another amount."""
+    evidence = judge(ECHOING, replied(201, content), 1, "pay", b'{"amount":7}')
+    assert (evidence.finding, evidence.reason, evidence.contradicts) == (finding, reason, contradicts)
+    assert evidence.rule == "answers[0]"
+
+
+def test_without_the_payload_nothing_compared_holds():
+    """Whoever judges without knowing what was sent cannot say that it is the same; nor can a body that was cut."""
+    assert judge(ECHOING, replied(201, {"amount": 7}), 1, "pay").reason == "field_missing"
+    assert judge(ECHOING, replied(201, b"{", complete=False), 1, "pay", b'{"amount":7}').finding is Finding.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("headers", "finding"),
+    [
+        ((("etag", "x"), ("v", "1")), Finding.SUCCEEDED),
+        ((("etag", "x"), ("v", "2")), Finding.UNKNOWN),
+        ((("v", "1"),), Finding.UNKNOWN),
+        ((("etag", ""), ("v", "1")), Finding.UNKNOWN),
+        ((("etag", "x"), ("etag", "y"), ("v", "1")), Finding.UNKNOWN),
+    ],
+)
+def test_a_rule_may_ask_for_headers(headers, finding):
+    """A page of something in between has the status and none of them."""
+    rule = AnswerRule(status=("200",), finding="succeeded", headers={"etag": "*", "v": "1"}, source="docs")
+    contract = msgspec.structs.replace(NOTHING, answers=(rule,))
+    assert judged(replied(200, b"<h1>", headers=headers), contract).finding is finding
+
+
 def test_every_answer_is_judged():
     """Total: no status, body or cut makes the judge raise, in any contract."""
     bodies = [b"", b"null", b"[]", b"\xff", b'{"error":{"a":[]}}']

@@ -375,3 +375,42 @@ def test_states_are_shown_short():
 def test_every_way_of_looking_has_its_coverage():
     """What a look speaks for is decided for all of them."""
     assert set(module.COVERAGE) == set(By)
+
+
+@pytest.mark.parametrize(
+    ("said", "whole"),
+    [
+        ({"more": False}, True),
+        ({"more": True}, False),
+        ({"more": 0}, False),
+        ({}, False),
+        ({"more": False, "next": None}, True),
+        ({"more": False, "next": "x"}, False),
+    ],
+)
+def test_an_answer_says_by_values_that_it_is_complete(said, whole):
+    """Each of them must be there, of that type; null is what is missing too."""
+    look = changed(complete={"/more": (False,), "/next": (None,)})
+    answer = page(item(), CONTROL, body=json.dumps({"items": [item(), CONTROL]} | said).encode())
+    assert (reading(answer, look).kind is ReadingKind.FOUND) is whole
+
+
+def test_no_values_say_nothing():
+    """An empty word is no word."""
+    assert reading(page(item(), CONTROL), changed(complete={})).reason == "incomplete"
+
+
+@pytest.mark.parametrize(("body", "absent"), [(b'{"code":-2013}', True), (b'{"code":-1}', False), (b"<h1>", False)])
+def test_a_status_that_says_many_things_says_absent_by_its_body(body, absent):
+    """Of such a status only the body's own values are the word for nothing there."""
+    look = changed(absent_status=("400",), absent_where={"/code": -2013})
+    seen = reading(Replied(status=400, body=body), look)
+    assert (seen.kind is ReadingKind.ABSENT) is absent
+    assert absent or seen.reason == "status_400"
+
+
+def test_the_reference_may_be_the_ledgers_key_as_a_uuid():
+    """What was sent in that form is looked for in that form."""
+    contract = msgspec.structs.replace(LOOKUP, reference="provider_uuid")
+    names = Names(provider_key="op_" + "0" * 32)
+    assert seek(contract, account="acct", payload=b"{}", names=names).names.reference == names.provider_uuid != ""

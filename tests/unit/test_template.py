@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
 from counterfoil.domain.canonical import SecretRef, canonical
@@ -206,3 +208,59 @@ def test_the_vocabulary_passes():
     assert problems(template) == ()
     assert uses(template, "control")
     assert not uses(post(), "control")
+
+
+def test_a_form_holds_the_payloads_fields():
+    """Nested fields stand in brackets and a list's are numbered, in one order; what is sent elsewhere is left out."""
+    payload = canonical({"b": {"z": True, "a": "x y"}, "a": 7, "l": [{"k": "v"}, "w"], "key": "k"})
+    made = render(post(body="form", without=("/key",)), payload, NAMES)
+    assert made.body == b"a=7&b%5Ba%5D=x%20y&b%5Bz%5D=true&l%5B0%5D%5Bk%5D=v&l%5B1%5D=w"
+    assert dict(made.headers) == {"content-type": "application/x-www-form-urlencoded"}
+
+
+@pytest.mark.parametrize(
+    ("payload", "pointer"), [({"a": None}, "/a"), ({"a": [1.5]}, "/a/0"), (["x"], ""), ("x", ""), (7, "")]
+)
+def test_a_form_holds_text_numbers_and_booleans_only(payload, pointer):
+    """A value with more than one form as text is refused with its pointer, and so is a payload without names."""
+    with pytest.raises(PayloadRefused) as refused:
+        render(post(body="form"), canonical(payload), NAMES)
+    assert refused.value.pointer == pointer
+
+
+@pytest.mark.parametrize("body", ["json", "form"])
+def test_a_text_of_the_contracts_stands_beside_the_payloads_fields(body):
+    """A key that is carried in the body is put where the payload leaves its place free."""
+    made = render(post(body=body, put={"/meta/key": "{provider_key}"}), canonical({"a": 1, "meta": {}}), NAMES)
+    assert made.body in (b'{"a":1,"meta":{"key":"op_1"}}', b"a=1&meta%5Bkey%5D=op_1")
+
+
+@pytest.mark.parametrize("payload", [{"key": "mine"}, {"key": None}])
+def test_nothing_of_the_payload_is_written_over(payload):
+    """What a caller says at the contract's own place is refused, not replaced."""
+    with pytest.raises(PayloadRefused) as refused:
+        render(post(put={"/key": "{provider_key}"}), canonical(payload), NAMES)
+    assert refused.value.pointer == "/key"
+
+
+def test_a_text_needs_a_place_to_stand():
+    """Where its parent is missing nothing is made up."""
+    with pytest.raises(PayloadRefused):
+        render(post(put={"/meta/key": "{provider_key}"}), canonical({}), NAMES)
+
+
+@pytest.mark.parametrize("last", ["0", "7", "f"])
+def test_the_ledgers_key_has_the_form_of_a_uuid(last):
+    """Of version 4 and the usual variant, the same for the same key, and another for another row."""
+    key = "op_0123456789ab" + last * 20
+    made = uuid.UUID(Names(provider_key=key).provider_uuid)
+    assert (made.version, made.variant) == (4, uuid.RFC_4122)
+    assert str(made)[:13] == "01234567-89ab"
+    assert Names(provider_key=key).provider_uuid == str(made)
+    assert render(post(headers={"k": "{provider_uuid}"}), b"{}", Names(provider_key=key)).headers[0] == ("k", str(made))
+
+
+def test_another_key_has_no_such_form():
+    """What is none of the ledger's is sent by nobody."""
+    with pytest.raises(PayloadRefused, match="not known"):
+        render(post(headers={"k": "{provider_uuid}"}), b"{}", NAMES)

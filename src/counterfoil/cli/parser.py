@@ -34,6 +34,7 @@ VERBS = (
     ("assign", "name who acts on one operation"),
     ("escalate", "pass one operation up to somebody"),
     ("policy", "check, adopt and show whose approval is needed"),
+    ("contracts", "name what is known of providers, show one, begin one, and say what is wrong with one"),
     ("retain", "remove and erase what the policy in force keeps no longer"),
     ("erase", "null the payload and the results of one resolved operation, for good"),
     ("brief", "say what must not be repeated, for a model's prompt"),

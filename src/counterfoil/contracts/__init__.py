@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from counterfoil.contracts.loader import load, names, schema
+from counterfoil.contracts.loader import Flaw, lint, load, names, schema
 
-__all__ = ["load", "names", "schema"]
+__all__ = ["Flaw", "lint", "load", "names", "schema"]

@@ -51,6 +51,23 @@ def _locate(name_or_path: str | Path) -> Path:
     return path
 
 
+class Flaw(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong with a contract file: at which line, in which clause."""
+
+    line: int
+    clause: str
+    problem: str
+
+
+def lint(path: Path) -> tuple[Flaw, ...]:
+    """Name everything that is wrong with a contract file, not only the first of it.
+
+    Raises:
+        ContractInvalid: it cannot be read at all.
+    """
+    return _File(path).flaws()
+
+
 class _File:
     """One contract file: its values, and where each of them stands."""
 
@@ -60,16 +77,32 @@ class _File:
 
     def contract(self) -> Contract:
         """The model of it, checked; unknown keys are refused."""
+        contract = self._read()
+        flaws = self._flaws_of(contract)
+        if flaws:
+            more = f" (and {len(flaws) - 1} more)" if len(flaws) > 1 else ""
+            raise self._refused(flaws[0].line, f"{flaws[0].clause}: {flaws[0].problem}{more}")
+        return contract
+
+    def flaws(self) -> tuple[Flaw, ...]:
+        """Everything that is wrong with it; what is no contract at all is the one thing that is."""
         try:
-            contract = msgspec.convert(self._document.values, Contract)
+            return self._flaws_of(self._read())
+        except ContractInvalid as error:
+            clause, _, problem = error.problem.partition(": ")
+            return (Flaw(line=error.line, clause=clause, problem=problem),)
+
+    def _read(self) -> Contract:
+        try:
+            return msgspec.convert(self._document.values, Contract)
         except msgspec.ValidationError as error:
             raise self._explained(str(error)) from None
-        problems = check(contract)
-        if problems:
-            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-            line = self._document.line_of(self._tokens(problems[0].path, ""))
-            raise self._refused(line, f"{problems[0].path}: {problems[0].problem}{more}")
-        return contract
+
+    def _flaws_of(self, contract: Contract) -> tuple[Flaw, ...]:
+        return tuple(
+            Flaw(line=self._document.line_of(self._tokens(p.path, "")), clause=p.path, problem=p.problem)
+            for p in check(contract)
+        )
 
     def _refused(self, line: int, problem: str) -> ContractInvalid:
         return ContractInvalid(self._path, line, problem)

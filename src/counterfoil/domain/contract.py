@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from counterfoil.domain.template import LookTemplate, Pointer, RequestTemplate
+from counterfoil.domain.template import HeaderName, LookTemplate, Pointer, RequestTemplate
 from counterfoil.domain.words import Coverage
 
 Unknown = Literal["unknown"]
@@ -35,7 +35,7 @@ AccountPlace = Annotated[
 ]
 ReferencePlace = Annotated[str, msgspec.Meta(pattern=r"^(path|unknown|(/([^/~]|~[01])*)+)$")]
 CompletePlace = Annotated[str, msgspec.Meta(pattern=r"^(unknown|(/([^/~]|~[01])*)+)$")]
-OwnReference = Annotated[str, msgspec.Meta(pattern=r"^(provider_key|payload(/([^/~]|~[01])*)+)$")]
+OwnReference = Annotated[str, msgspec.Meta(pattern=r"^(provider_key|provider_uuid|payload(/([^/~]|~[01])*)+)$")]
 SecretPointer = Annotated[str, msgspec.Meta(pattern=r"^/headers/[a-z0-9!#$%&'*+.^_`|~-]+$")]
 
 
@@ -94,7 +94,8 @@ class Protection(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     length_max: Annotated[int, msgspec.Meta(ge=1)] | Unknown = "unknown"
     scope: str = "unknown"
     """What the key is unique within, in the provider's words: `account`, `collection`, `endpoint`."""
-    retention_seconds: Positive | Literal["never_expires", "unknown"] = "unknown"
+    retention_seconds: Positive | Literal["never_expires", "while_it_stands", "unknown"] = "unknown"
+    """`while_it_stands`: for as long as what it names is there or open, as cautious as unknown."""
     retention_from: RetentionFrom = RetentionFrom.UNKNOWN
     compared: tuple[Pointer, ...] | Literal["everything", "nothing", "unknown"] = "unknown"
     """Which fields of a repeat the provider compares with the first request."""
@@ -108,15 +109,17 @@ class Repeat(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     other_payload: Literal["refused", "replays_answer", "overwrites", "second_effect", "unknown"] = "unknown"
     in_flight: Literal["refused", "waits", "second_effect", "unknown"] = "unknown"
-    errors_replayed: Tri = "unknown"
+    errors_replayed: Tri | Literal["run_again"] = "unknown"
+    """False: not replayed, but the key goes on protecting whatever an error left behind; `run_again`: it does not."""
 
     @property
     def safe(self) -> bool:
-        """Documented to cause no second effect, even beside a first request that is still in flight."""
-        return self.same_payload in {"replays_answer", "returns_current", "refused"} and self.in_flight in {
-            "refused",
-            "waits",
-        }
+        """Documented to cause no second effect, beside a first request in flight and after an error too."""
+        return (
+            self.same_payload in {"replays_answer", "returns_current", "refused"}
+            and self.in_flight in {"refused", "waits"}
+            and isinstance(self.errors_replayed, bool)
+        )
 
 
 class Means(StrEnum):
@@ -137,6 +140,10 @@ class AnswerRule(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     finding: Literal["succeeded", "accepted", "rejected", "not_sent", "unknown"]
     where: dict[Pointer, Scalar] = {}
     """Exact values, by type, that the JSON body must hold."""
+    match: dict[Pointer, Pointer] = {}
+    """Payload pointer to body pointer: the effect that it speaks of must be the one asked for, or it is unknown."""
+    headers: dict[HeaderName, str] = {}
+    """Headers the answer must carry, with that very value; `*` is any."""
     content: Literal["json", "any"] = "any"
     coverage: Coverage = Coverage.ATTEMPT
     external_id: Place = ""
@@ -208,12 +215,15 @@ class Look(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     controls: Controls = Controls()
     consistency: Consistency = Consistency.UNKNOWN
     lag_seconds: Seconds | Unknown = "unknown"
-    complete: bool | CompletePlace = "unknown"
-    """True: the answer is always complete; a pointer: it says so itself, by `true`."""
+    complete: bool | CompletePlace | dict[Pointer, tuple[Scalar, ...]] = "unknown"
+    """True: the answer is always complete; a pointer: it says so itself, by `true`; values: by one of these, where
+    null is what is missing too: `{/next: [null]}`."""
     authoritative: Tri = "unknown"
     absence_means: Literal["never_happened", "not_now", "unknown"] = "unknown"
     found_status: Annotated[tuple[OneStatus, ...], msgspec.Meta(min_length=1)] = ("200",)
     absent_status: tuple[OneStatus, ...] = ()
+    absent_where: dict[Pointer, Scalar] = {}
+    """Exact values that the JSON body of such an answer must hold, where its status says other things too."""
     items: Pointer = ""
     """Where the list of items stands; empty: the whole body is the one item."""
     external_id: NamePlace = ""
@@ -254,12 +264,32 @@ class AutomaticAttempts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     absence_proven: Count = 0
 
 
+class Group(StrEnum):
+    """What kind of service it is, for people who look for one."""
+
+    PAYMENTS = "payments"
+    ORDERS = "orders"
+    CLOUD = "cloud"
+    STORAGE = "storage"
+    DATABASES = "databases"
+    EMAIL = "email"
+    CHAT = "chat"
+    PUBLISHING = "publishing"
+    CODE = "code"
+    CALENDARS = "calendars"
+    BUSINESS = "business"
+    LABORATORY = "laboratory"
+    """Of the laboratory, and no provider's."""
+    OTHER = "other"
+
+
 class Contract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything the ledger may conclude about one provider action, and from what."""
 
     id: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)+$")]
     version: Annotated[int, msgspec.Meta(ge=1)]
     provider: str
+    group: Group = Group.OTHER
     effect: str
     """What comes to be, for people."""
     sources: dict[str, Citation]
@@ -270,7 +300,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     secrets: tuple[SecretPointer, ...] = ()
     """Headers that carry credentials, in sends and looks alike."""
     reference: OwnReference = "provider_key"
-    """What the provider knows the effect by: the ledger's own key or a field of the payload."""
+    """What the provider knows the effect by: the ledger's own key, in either form, or a field of the payload."""
     answers: tuple[AnswerRule, ...] = ()
     result: dict[str, Pointer] = {}
     """What a replay returns, read from the answer's body; empty: the body itself where it is small."""

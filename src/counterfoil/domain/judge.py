@@ -11,13 +11,15 @@ from counterfoil.domain import body, reply
 from counterfoil.domain.answer import Answer, Refused, Replied, Returned, Silent
 from counterfoil.domain.contract import AnswerRule, Contract
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.pointer import MISSING
+from counterfoil.domain.reading import compare
 from counterfoil.domain.words import Finding, Source
 
 REFUSAL_CHARS_MAX = 200
 """A function's own sentence for a person; longer ones are cut."""
 
 
-def judge(contract: Contract, answer: Answer, attempt: int, effect: str) -> Evidence:
+def judge(contract: Contract, answer: Answer, attempt: int, effect: str, payload: bytes = b"") -> Evidence:
     """Say what one answer to a send proves: the attempt's worker has reported back, so it is quiesced.
 
     Args:
@@ -25,6 +27,7 @@ def judge(contract: Contract, answer: Answer, attempt: int, effect: str) -> Evid
         answer: what the wire, or the guarded function, said.
         attempt: the attempt that was answered (1-based).
         effect: the action's name for what it does.
+        payload: the canonical JSON that was sent; without it no rule that compares it holds.
     """
     if isinstance(answer, Returned):  # the ordinary answer of a function, before the long way round
         return Evidence(
@@ -44,7 +47,7 @@ def judge(contract: Contract, answer: Answer, attempt: int, effect: str) -> Evid
                 source=Source.TRANSPORT, finding=finding, attempt=attempt, quiesced=True, reason=answer.reason
             )
         case Replied():
-            return _of_reply(contract, answer, attempt, effect)
+            return _of_reply(contract, answer, attempt, effect, payload)
         case Refused():
             return Evidence(
                 source=Source.ANSWER,
@@ -59,12 +62,15 @@ def judge(contract: Contract, answer: Answer, attempt: int, effect: str) -> Evid
             assert_never(never)
 
 
-def _of_reply(contract: Contract, answer: Replied, attempt: int, effect: str) -> Evidence:
+def _of_reply(contract: Contract, answer: Replied, attempt: int, effect: str, payload: bytes) -> Evidence:
     if not answer.complete:
         return _of_cut(contract, answer, attempt, effect)
     parsed = body.parse(answer.body)
     for index, rule in enumerate(contract.answers):
         if _holds(rule, answer, parsed):
+            compared = compare(rule.match, payload, parsed.value if parsed.ok else MISSING) if rule.match else {}
+            if set(compared.values()) - {"equal"}:
+                return _other(answer, index, compared, attempt)
             return _by_rule(contract, index, answer, parsed, attempt=attempt, effect=effect)
     return _unknown(answer, attempt, reason="no_rule")
 
@@ -74,7 +80,25 @@ def _holds(rule: AnswerRule, answer: Replied, parsed: body.Parsed) -> bool:
         return False
     if (rule.content == "json" or rule.where) and not parsed.ok:
         return False
+    carried = {name: reply.header(answer, name) for name in rule.headers}
+    if any(not carried[name] or value not in ("*", carried[name]) for name, value in rule.headers.items()):
+        return False
     return all(body.same(body.at(parsed.value, where), value) for where, value in rule.where.items())
+
+
+def _other(answer: Replied, index: int, compared: dict[str, str], attempt: int) -> Evidence:
+    """It speaks of an effect that is not the one asked for: somebody else's, or a cached one, under this key."""
+    different = "different" in compared.values()
+    return Evidence(
+        source=Source.ANSWER,
+        finding=Finding.UNKNOWN,
+        attempt=attempt,
+        quiesced=True,
+        rule=f"answers[{index}]",
+        reason="other_content" if different else "field_missing",
+        contradicts=different,
+        facts={**_facts(answer, retry_after=False), "compared": compared},
+    )
 
 
 def _by_rule(
@@ -101,7 +125,7 @@ def _by_rule(
 def _of_cut(contract: Contract, answer: Replied, attempt: int, effect: str) -> Evidence:
     """A status line whose body is lost is accepted at most, and only where no look could tell more."""
     rules = [r for r in contract.answers if reply.matches(answer.status, r.status)]
-    positive = [r for r in rules if r.finding in {"succeeded", "accepted"} and not r.where]
+    positive = [r for r in rules if r.finding in {"succeeded", "accepted"} and not r.where and not r.match]
     if not rules or positive != rules or not reply.matches(answer.status, ("2xx",)) or contract.looks:
         return _unknown(answer, attempt, reason="answer_cut")
     return Evidence(

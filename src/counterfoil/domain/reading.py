@@ -87,9 +87,10 @@ def seek(contract: Contract, *, account: str, payload: bytes, names: Names) -> S
     Raises:
         PayloadRefused: the contract's reference is a field that this payload lacks.
     """
-    reference = names.provider_key
-    if contract.reference != "provider_key":
+    if contract.reference.startswith("payload"):
         reference = text_of(document_of(payload), contract.reference)
+    else:
+        reference = str(getattr(names, contract.reference))
     return Sought(account=account, payload=payload, names=msgspec.structs.replace(names, reference=reference))
 
 
@@ -137,7 +138,7 @@ def _page(look: Look, answer: Answer) -> _Page:
         return _Page(reason=answer.reason if isinstance(answer, Silent) else "not_a_reply")
     if not answer.complete:
         return _Page(reason="answer_cut")
-    if str(answer.status) in look.absent_status:
+    if str(answer.status) in look.absent_status and _says_absent(look, answer):
         return _Page()
     if str(answer.status) not in look.found_status:
         return _Page(reason=f"status_{answer.status}", retry_after_seconds=reply.retry_after_seconds(answer))
@@ -149,6 +150,11 @@ def _page(look: Look, answer: Answer) -> _Page:
     return _json_page(look, answer, parsed.value)
 
 
+def _says_absent(look: Look, answer: Replied) -> bool:
+    parsed = body.parse(answer.body) if look.absent_where else None
+    return parsed is None or all(body.same(body.at(parsed.value, w), v) for w, v in look.absent_where.items())
+
+
 def _text_page(answer: Replied) -> _Page:
     try:
         text = answer.body.decode("utf-8")
@@ -158,8 +164,7 @@ def _text_page(answer: Replied) -> _Page:
 
 
 def _json_page(look: Look, answer: Replied, document: object) -> _Page:
-    whole = look.complete if isinstance(look.complete, bool) else body.at(document, look.complete) is True
-    if not whole:
+    if not _whole(look, document):
         return _Page(reason="incomplete")
     if not look.items:
         return _Page(items=(_Item(reply=answer, document=document),))
@@ -169,6 +174,18 @@ def _json_page(look: Look, answer: Replied, document: object) -> _Page:
     if len(found) > ITEMS_MAX:
         return _Page(reason="too_many_items")
     return _Page(items=tuple(_Item(reply=answer, document=item) for item in found))
+
+
+def _whole(look: Look, document: object) -> bool:
+    """The answer shows everything: by the contract's word, or by its own."""
+    if isinstance(look.complete, bool):
+        return look.complete
+    said = {look.complete: (True,)} if isinstance(look.complete, str) else look.complete
+    return bool(said) and all(
+        any(body.same(None if found is MISSING else found, value) for value in accepted)
+        for where, accepted in said.items()
+        for found in (body.at(document, where),)
+    )
 
 
 def _answers_to(look: Look, item: _Item, reference: str) -> bool:
@@ -280,15 +297,23 @@ def _account(look: Look, item: _Item, sought: Sought) -> str:
 
 
 def _material(look: Look, item: _Item, sought: Sought) -> dict[str, str]:
-    payload = document_of(sought.payload)
-    compared = {
-        where: _field(body.at(payload, where), body.at(item.document, there))
-        for where, there in look.match.material.items()
-    }
+    compared = compare(look.match.material, sought.payload, item.document)
     text = look.match.text
     if text is None:
         return compared
-    return compared | _texts(text, body.at(payload, text.payload), item.document)
+    return compared | _texts(text, body.at(document_of(sought.payload), text.payload), item.document)
+
+
+def compare(fields: dict[str, str], payload: bytes, document: object) -> dict[str, str]:
+    """Compare fields of the payload with fields of a document: `equal`, `different` or `missing`, never the values.
+
+    Args:
+        fields: payload pointer to the document's.
+        payload: canonical JSON.
+        document: what the provider shows.
+    """
+    ours = document_of(payload) if payload else MISSING
+    return {where: _field(body.at(ours, where), body.at(document, there)) for where, there in fields.items()}
 
 
 def _texts(text: TextCompare, ours: object, theirs: object) -> dict[str, str]:

@@ -170,7 +170,7 @@ def _against_retention(situation: Situation) -> tuple[str, ...]:
     retention = situation.contract.protection.retention_seconds
     if retention == "never_expires":
         return ()
-    if retention == "unknown":
+    if isinstance(retention, str):
         return (RETENTION_UNKNOWN,)
     age = situation.now - min(a.started_at for a in situation.attempts)
     if age < 0:

@@ -12,6 +12,8 @@ from counterfoil.domain.template import LookTemplate, RequestTemplate, problems,
 
 NEVER_ABSENT = frozenset({"401", "403", "407", "408", "409", "421", "423", "425", "429", "451"})
 """4xx answers that say something about the asking, never about the thing asked for (R74)."""
+OWN_CHARS = {"provider_key": 35, "provider_uuid": 36}
+"""How long the ledger's own key is: an operation's id, and the same as a UUID."""
 OURS = frozenset({"accept-encoding", "connection", "content-length", "expect", "host", "keep-alive"}) | frozenset(
     {"te", "trailer", "transfer-encoding", "upgrade"}
 )
@@ -29,7 +31,7 @@ def check(contract: Contract) -> tuple[Problem, ...]:
     """Name everything that a contract claims and cannot hold; an empty answer lets it be used."""
     return tuple(
         Problem(path=path, problem=problem)
-        for found in (_sources, _requests, _headers, _answers, _looks, _automatic, _retention)
+        for found in (_sources, _requests, _own, _headers, _answers, _looks, _automatic, _retention)
         for path, problem in found(contract)
     )
 
@@ -81,6 +83,8 @@ def _requests(contract: Contract) -> Iterator[tuple[str, str]]:
             yield path, "a send knows no control, no negative and no external_id"
     if contract.request is None:
         return
+    if contract.request.put and contract.request.body not in {"json", "form"}:
+        yield "$.request.put", "only a json or form body has places for texts"
     for where in contract.request.without:
         if not pointer.parse(where):
             yield "$.request.without", "the whole payload cannot be left out"
@@ -88,12 +92,22 @@ def _requests(contract: Contract) -> Iterator[tuple[str, str]]:
         yield "$.protection.carrier", f"the request does not carry the key at {contract.protection.carrier!r}"
 
 
+def _own(contract: Contract) -> Iterator[tuple[str, str]]:
+    """The ledger's own key fits where it is put."""
+    protected, put = contract.protection, "".join(texts(contract.request)) if contract.request else ""
+    for word, chars in OWN_CHARS.items():
+        if f"{{{word}}}" in put and isinstance(protected.length_max, int) and protected.length_max < chars:
+            yield "$.protection.length_max", f"{{{word}}} has {chars} characters"
+    if protected.format == "uuid" and "{provider_key}" in put and "{provider_uuid}" not in put:
+        yield "$.protection.format", "the ledger's own key is a UUID only as {provider_uuid}"
+
+
 def _carries(contract: Contract, request: RequestTemplate) -> bool:
     """The template puts the key where the protection says it stands."""
     kind, _, name = contract.protection.carrier.partition(":")
-    words = {"{provider_key}", "{reference}"}
-    if contract.reference != "provider_key":
-        words.add("{" + contract.reference + "}")
+    words = {"{provider_key}", "{provider_uuid}", "{reference}"}
+    if contract.reference.startswith("payload"):
+        words |= {"{" + contract.reference + "}", "{/" + contract.reference + "}"}
     match kind:
         case "header":
             places: tuple[str, ...] = (request.headers.get(name.lower(), ""),)
@@ -103,7 +117,10 @@ def _carries(contract: Contract, request: RequestTemplate) -> bool:
         case "path":
             places = (request.path,)
         case "body":
-            return contract.reference == f"payload{name}" or request.body not in {"json", "none"}
+            if name in request.put:
+                places = (request.put[name],)
+            else:
+                return contract.reference == f"payload{name}" or request.body not in {"json", "form", "none"}
         case _:
             return True
     return any(word in place for word in words for place in places)
@@ -139,6 +156,8 @@ def _answer(contract: Contract, rule: AnswerRule) -> Iterator[tuple[str, str]]:
         )
     if rule.means is not None and rule.finding != "unknown":
         yield "means", f"{rule.means} leaves the outcome unknown until a look has compared"
+    if rule.match and rule.finding not in {"succeeded", "accepted"}:
+        yield "match", "only what an answer says of an effect can be compared with what was asked for"
     if rule.coverage == "provider_key" and contract.protection.kind not in KEYED:
         yield "coverage", "no key protects this action, so no answer speaks for all attempts with it"
     if rule.coverage == "operation":
@@ -159,12 +178,15 @@ def _look(contract: Contract, look: Look) -> Iterator[tuple[str, str]]:
             yield "absent_status", f"{status} is never proof of absence"
         if status in look.found_status:
             yield "absent_status", f"{status} cannot mean both found and absent"
+        if status == "400" and not look.absent_where:
+            yield "absent_where", "a 400 says many things: name the values by which it says that nothing is there"
     if look.by is By.KEY and contract.protection.kind not in KEYED:
         yield "by", "no key protects this action"
-    needed = {By.KEY: ("provider_key", "reference"), By.CLIENT_REFERENCE: ("provider_key", "reference")}
+    named = ("provider_key", "reference", "provider_uuid", contract.reference, f"/{contract.reference}")
+    needed = {By.KEY: named, By.CLIENT_REFERENCE: named}
     words = needed.get(look.by, ("external_id",) if look.by is By.ID else ())
     if words and not any(uses(look.request, word) for word in words):
-        yield "request", f"asks for none of {', '.join(words)}"
+        yield "request", f"asks for none of {', '.join(words[:2])}"
     if set(look.result) != set(contract.result):
         yield "result", "must have the names of the contract's result, so that a replay returns one type"
     if look.match.reference == "path" and look.items:
@@ -195,7 +217,7 @@ def _automatic(contract: Contract) -> Iterator[tuple[str, str]]:
         yield where, "needs a key that the provider documents"
     if not contract.repeat.safe:
         yield where, "needs a repeat that the provider documents as safe, beside a first request in flight too"
-    if contract.protection.retention_seconds == "unknown":
+    if contract.protection.retention_seconds in {"unknown", "while_it_stands"}:
         yield where, "needs a documented retention"
 
 

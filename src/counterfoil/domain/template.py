@@ -7,6 +7,7 @@ by the provider at the last moment.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Literal
 from urllib.parse import quote, urlencode
 
@@ -25,10 +26,12 @@ PathText = Annotated[str, msgspec.Meta(pattern=r"^(\{?/[^?#\s]*)?$")]
 
 `{payload/POINTER}` is one segment; `{/payload/POINTER}` is a slash and one or more of them (RFC 6570 3.2.6).
 """
-BodyText = Annotated[str, msgspec.Meta(pattern=r"^(none|json|payload(/.*)?)$")]
+BodyText = Annotated[str, msgspec.Meta(pattern=r"^(none|json|form|payload(/.*)?)$")]
 
+_TYPES = {"json": "application/json", "form": "application/x-www-form-urlencoded"}
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_WORDS = frozenset({"provider_key", "external_id", "reference", "control", "negative"})
+_WORDS = frozenset({"provider_key", "provider_uuid", "external_id", "reference", "control", "negative"})
+_KEY = re.compile(r"op_([0-9a-f]{32})")
 _PATH_REFUSED = re.compile(r"[/\\\x00-\x1f\x7f]")
 """Servers decode %2F before they route: a value with a slash would name another resource."""
 _HEADER_REFUSED = re.compile(r"[^\t\x20-\x7e]")
@@ -42,9 +45,12 @@ class RequestTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     query: dict[str, str | tuple[str, ...]] = {}
     headers: dict[HeaderName, str] = {}
     body: BodyText = "json"
-    """`json`: the payload's bytes as approved; `payload/POINTER`: that text of the payload; `none`."""
+    """`json`: the payload's bytes as approved; `form`: its fields, `a[b]=c` where they are nested; `payload/POINTER`:
+    that text of the payload; `none`."""
     without: tuple[Pointer, ...] = ()
-    """Pointers left out of a `json` body because they are sent elsewhere."""
+    """Pointers left out of a `json` or `form` body because they are sent elsewhere."""
+    put: dict[Pointer, str] = {}
+    """Texts that stand in a `json` or `form` body beside the payload's fields: a key that is carried there."""
 
 
 class LookTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,6 +70,19 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
     reference: str = ""
     control: str = ""
     negative: str = ""
+
+    @property
+    def provider_uuid(self) -> str:
+        """The provider key in the form of a UUID, for providers that take nothing else; empty where it has none.
+
+        The same for the same key; what marks it as a version 4 takes six bits of the key's chance.
+        """
+        found = _KEY.fullmatch(self.provider_key)
+        if found is None:
+            return ""
+        digits = found[1]
+        variant = "89ab"[int(digits[16], 16) % 4]
+        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +111,8 @@ def problems(template: RequestTemplate | LookTemplate) -> tuple[str, ...]:
 def texts(template: RequestTemplate | LookTemplate) -> tuple[str, ...]:
     """Every text of the template in which placeholders may stand."""
     query = tuple(v for value in template.query.values() for v in _many(value))
-    return (template.path, *query, *template.headers.values())
+    put = template.put.values() if isinstance(template, RequestTemplate) else ()
+    return (template.path, *query, *template.headers.values(), *put)
 
 
 def uses(template: RequestTemplate | LookTemplate, word: str) -> bool:
@@ -123,8 +143,8 @@ def render(template: RequestTemplate | LookTemplate, payload: bytes, names: Name
     content = b""
     if isinstance(template, RequestTemplate):
         content = _body(template, payload, fill)
-        if template.body == "json":
-            headers.setdefault("content-type", "application/json")
+        if template.body in _TYPES:
+            headers.setdefault("content-type", _TYPES[template.body])
     path = fill.path(template.path)
     return Rendered(
         method=template.method,
@@ -204,15 +224,19 @@ def text_of(document: object, word: str) -> str:
 def _body(template: RequestTemplate, payload: bytes, fill: _Fill) -> bytes:
     if template.body == "none":
         return b""
-    if template.body != "json":
+    if template.body not in _TYPES:
         return text_of(fill.document, template.body).encode()
-    if _as_approved(template, payload):
+    if template.body == "json" and _as_approved(template, payload):
         return payload  # the bytes that were approved, not a second encoding of them
     document = fill.document
     try:
         # The last pointer first: items of a list move up behind a removed one.
         for where in sorted(map(pointer.parse, template.without), key=_order, reverse=True):
             document = pointer.without(document, where)
+        for where_to, text in template.put.items():
+            document = _with(document, where_to, fill.text(text))
+        if template.body == "form":
+            return urlencode(list(_fields((), document)), quote_via=quote, safe="").encode()
         return body.encode(document)
     except pointer.BadPointer as refusal:
         problem = PayloadRefused(refusal.pointer, refusal.problem)
@@ -222,6 +246,32 @@ def _body(template: RequestTemplate, payload: bytes, fill: _Fill) -> bytes:
             where_from, "is a value that JSON has no form for; pass text, in the provider's format"
         )
     raise problem
+
+
+def _with(document: object, where: str, text: str) -> object:
+    """The document with a text of the contract's at a place that the payload leaves free."""
+    if body.at(document, where) is not pointer.MISSING:
+        raise PayloadRefused(where, "is where the contract's own text stands")
+    return pointer.put(document, pointer.parse(where), text)
+
+
+def _fields(at: tuple[str, ...], value: object) -> Iterator[tuple[str, str]]:
+    """The fields of a form in the order of their names, a list's by their numbers: equal documents are equal bytes."""
+    if isinstance(value, dict):
+        for name, item in sorted(value.items()):
+            yield from _fields((*at, name), item)
+    elif isinstance(value, list) and at:
+        for number, item in enumerate(value):
+            yield from _fields((*at, str(number)), item)
+    elif isinstance(value, str | int) and at:
+        first, *nested = at
+        yield first + "".join(f"[{name}]" for name in nested), _plain(value)
+    else:
+        raise PayloadRefused(pointer.write(at), "must be text, a whole number or a boolean to stand in a form")
+
+
+def _plain(value: str | int) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _order(tokens: tuple[str, ...]) -> list[tuple[int, str]]:
@@ -255,7 +305,7 @@ def _reads(template: RequestTemplate | LookTemplate, payload: bytes) -> bool:
 
 def _as_approved(template: RequestTemplate, payload: bytes) -> bool:
     """All of the canonical bytes are sent, and they are plain JSON: without `"$` there is no tag in them."""
-    return not template.without and b'"$' not in payload
+    return not template.without and not template.put and b'"$' not in payload
 
 
 def _many(value: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -65,6 +65,7 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
         ("matrix", "45 fault points by six kinds of provider, and a crash at every place of every plan", _MATRIX),
         ("mutants", "each safety rule turned off once, and what notices", _MUTANTS),
         ("chaos", "real workers killed, stopped, interrupted, with wrong clocks and full disks", _CHAOS),
+        ("contracts", "every contract of the catalogue against its provider's behaviour", _CONTRACTS),
         ("certify", "any worker command through three accidents: certify [OPTION ...] -- COMMAND ...", _CERTIFY),
         ("bench", "what a receipt costs on this machine", _BENCH),
     ):
@@ -200,6 +201,14 @@ def _disk(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _check(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--check", action="store_true", help="check them; without it they are only named")
+
+
+def _one_contract(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--contract", metavar="ID", help="one of them (default: each that has a behaviour)")
+
+
 def _junit(command: argparse.ArgumentParser) -> None:
     command.add_argument("--junit", type=Path, metavar="FILE", help="also write the cases as JUnit XML")
 
@@ -222,6 +231,7 @@ def _life(command: argparse.ArgumentParser) -> None:
 _KILL_LOOP = (_operations, _kills, _contract, _seed)
 _IMAGES = (_images, _script, _seed)
 _CHAOS = (_chaos_kills, _seed, _disk)
+_CONTRACTS = (_check, _one_contract)
 _CERTIFY = (_junit, _deadline, _life)
 _BENCH = (_store, _rounds)
 _SIMULATE = (_simulated, _seed)

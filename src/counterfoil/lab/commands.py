@@ -283,6 +283,32 @@ def _chaos(asked: argparse.Namespace) -> int:
     return _ended(result, as_json=asked.json)
 
 
+def _contracts(asked: argparse.Namespace) -> int:
+    from counterfoil.lab.catalogue import command
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_result
+
+    names = command.chosen(asked.contract)
+    if not asked.check:
+        return _ended({"contracts": names, "ok": True}, as_json=True) if asked.json else _named(names)
+    with run_folder(asked.keep) as top:
+        with progress(len(names)) as step:
+            result = command.run(names, top if asked.keep else None, step, asked.sabotage)
+        if asked.keep:
+            write_result(top, result)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+        from counterfoil.lab.catalogue.page import show
+
+        show(result, console())
+    return _ended(result, as_json=asked.json)
+
+
+def _named(names: list[str]) -> int:
+    print("\n".join(names), flush=True)
+    return HELD
+
+
 def _certify(asked: argparse.Namespace) -> int:
     from counterfoil.lab import certify
     from counterfoil.lab.accident import ACCIDENTS
@@ -328,6 +354,7 @@ _RUNS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "mutants": _mutants,
     "images": _images,
     "chaos": _chaos,
+    "contracts": _contracts,
     "certify": _certify,
     "bench": _bench,
 }

@@ -34,6 +34,10 @@ ASKED = EVERYWHERE | frozenset({
     "abandon_does_not_block", "override_reusable",
 })  # fmt: skip
 """What the cases of `approvals` are about."""
+CONTRACTS = EVERYWHERE | frozenset({
+    "timeout_is_rejected", "error_is_rejected", "bad_json_is_success", "retention_ignored", "last_rejection_wins",
+})  # fmt: skip
+"""What shows in what the product concludes by a contract."""
 UNSYNCED = frozenset({"synchronous_normal"})
 """What only a power cut shows: a killed process leaves the system's cache as it was."""
 UNCELLED = frozenset({"abandon_does_not_block", "stale_sweep"})
@@ -56,6 +60,7 @@ NOTICED: Mapping[str, tuple[frozenset[str], str]] = {
     "matrix": (IN_CELLS, "no cell has what it is about"),
     "mutants": (frozenset(), "it turns every rule off itself"),
     "chaos": (TEN, "nobody approves anything in the chaos"),
+    "contracts": (CONTRACTS, "nothing in a contract is about it"),
     "certify": (EVERYWHERE, "nobody approves anything while a worker is certified"),
 }
 """What each command can notice, and why nothing else."""

@@ -184,7 +184,7 @@ def send(
     except GeneratorExit:
         raise  # nobody drives any more: started and unreported already reads as unknown
     except BaseException as interruption:
-        evidence = observing.judged(action, flight.interrupted(_word(interruption)), number)
+        evidence = observing.judged(action, flight.interrupted(_word(interruption)), number, payload)
         if flight.detached:
             evidence = msgspec.structs.replace(evidence, quiesced=False)
         # What interrupted it goes on, also where the store cannot take the record: that reads as unknown.
@@ -196,7 +196,8 @@ def send(
     if number == 1 and type(answer) is Returned and isinstance(form, ClaimForm):
         said = form.returned.fill(answer, salt)
     if said is None:
-        said = observing.sealed(observing.dated(observing.judged(action, answer, number), flight.ended), salt)
+        evidence = observing.judged(action, answer, number, payload)
+        said = observing.sealed(observing.dated(evidence, flight.ended), salt)
     # Crash here: answered and unrecorded; it reads as unknown until a look (test_crash_before_outcome).
     after = yield from observing.record(holder, said, action.contract, jitter=draw.jitter)
     return Ended(

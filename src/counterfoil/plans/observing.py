@@ -116,9 +116,9 @@ _ENDS: dict[Outcome, Columns] = {
 """What the ordinary ends of a first attempt make of its operation."""
 
 
-def judged(action: Action, answer: Answer, number: int) -> Evidence:
+def judged(action: Action, answer: Answer, number: int, payload: bytes = b"") -> Evidence:
     """What one answer to a send proves, with as much of its result as the action declares."""
-    return declared(judge(action.contract, answer, number, action.effect), action.result)
+    return declared(judge(action.contract, answer, number, action.effect, payload), action.result)
 
 
 def dated(evidence: Evidence, quiet: Steady | None) -> Evidence:

@@ -203,7 +203,8 @@ class Executor:
         """The caller has gone: what its thread heard is evidence all the same, and the thread writes no more."""
         try:
             if answer is not None:
-                drive(late(effect.operation, effect.action, effect.attempt, answer, self._drawer.draw()), self)
+                draw, sent = self._drawer.draw(), effect.order.payload
+                drive(late(effect.operation, effect.action, effect.attempt, answer, draw, sent), self)
         except CounterfoilError:
             return  # it waits in the spool, or reads as unknown: nobody is left to be told
         finally:

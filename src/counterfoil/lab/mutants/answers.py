@@ -16,8 +16,8 @@ def _judged_as(changes: Any) -> None:
     changed: Any = observing
     judge = changed.judge
 
-    def judged(contract: Any, answer: Any, attempt: int, effect: str) -> Any:
-        evidence = judge(contract, answer, attempt, effect)
+    def judged(contract: Any, answer: Any, attempt: int, effect: str, payload: bytes = b"") -> Any:
+        evidence = judge(contract, answer, attempt, effect, payload)
         finding = changes(answer, evidence)
         if finding is None:
             return evidence

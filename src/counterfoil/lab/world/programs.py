@@ -153,7 +153,7 @@ def late_answer(world: World, ledger: Ledger, wire: Wire, token: str, answer: An
     if number is None:
         return
     action = world.actions[wire.kind]
-    plan = late(wire.name, action, number, answer, ledger._drawer.draw())  # noqa: SLF001 - as the executor does
+    plan = late(wire.name, action, number, answer, ledger._drawer.draw(), wire.payload)  # noqa: SLF001 - as the executor does
     before = world.observed(wire.name, number)
     try:
         drive(plan, ledger._executor)  # noqa: SLF001 - likewise

@@ -1,0 +1,144 @@
+"""A contract in words: each clause with what it says and what it rests on, and what follows from all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from counterfoil.cli.marks import duration
+from counterfoil.domain import reach
+from counterfoil.domain.contract import AnswerRule, Contract, Fence, Group, Look
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """One clause: which, what it says, and the name of the source that it rests on."""
+
+    clause: str
+    says: str
+    source: str
+
+
+def clauses(contract: Contract) -> list[Said]:
+    """Every clause of a contract in the order in which it is written."""
+    protection, repeat = contract.protection, contract.repeat
+    said = [
+        Said(clause="protection", says=_protected(contract), source=protection.source),
+        Said(clause="repeat", says=_repeated(contract), source=repeat.source),
+    ]
+    said += [
+        Said(clause=f"answers[{i}]", says=_answered(rule), source=rule.source)
+        for i, rule in enumerate(contract.answers)
+    ]
+    said += [
+        Said(clause=f"looks[{i}]", says=_looked(look), source=look.source) for i, look in enumerate(contract.looks)
+    ]
+    said += [
+        Said(clause=f"fences[{i}]", says=_fenced(fence), source=fence.source) for i, fence in enumerate(contract.fences)
+    ]
+    return said
+
+
+def lasts(contract: Contract) -> str:
+    """How long the key protects."""
+    retention = contract.protection.retention_seconds
+    return retention.replace("_", " ") if isinstance(retention, str) else duration(retention)
+
+
+def _protected(contract: Contract) -> str:
+    protection = contract.protection
+    kind = protection.kind.value.replace("_", " ")
+    if protection.carrier in ("none", "unknown"):
+        return kind
+    said = [f"{kind} at {protection.carrier}", f"kept: {lasts(contract)}", f"unique within: {protection.scope}"]
+    if protection.length_max != "unknown":
+        said.append(f"at most {protection.length_max} characters")
+    return "; ".join(said)
+
+
+def _repeated(contract: Contract) -> str:
+    repeat = contract.repeat
+    errors = {True: "replayed", False: "the key goes on protecting", "run_again": "run again"}
+    said = {
+        "same request": repeat.same_payload,
+        "another request": repeat.other_payload,
+        "beside the first": repeat.in_flight,
+        "after an error": errors.get(repeat.errors_replayed, "unknown"),
+    }
+    return "; ".join(f"{name}: {value.replace('_', ' ')}" for name, value in said.items())
+
+
+def _answered(rule: AnswerRule) -> str:
+    said = [" ".join(rule.status), *(f"{where} = {_value(value)}" for where, value in rule.where.items())]
+    said += [f"header {name}{'' if value == '*' else f' = {value}'}" for name, value in rule.headers.items()]
+    means = f" ({rule.means.value.replace('_', ' ')})" if rule.means else ""
+    compared = f", if {', '.join(rule.match)} is as asked for" if rule.match else ""
+    return f"{', '.join(said)}: {rule.effect or rule.finding.replace('_', ' ')}{means}{compared}"
+
+
+def _looked(look: Look) -> str:
+    match = look.match
+    said = [f"GET {look.request.path} by {look.by.value.replace('_', ' ')}", f"consistency {look.consistency.value}"]
+    compared = [*match.material, *(match.text.properties if match.text else ())]
+    said.append(
+        f"ours if {', '.join(where or 'the payload' for where in compared)} agree" if compared else "never ours"
+    )
+    missing = reach.why_no_absence(look)
+    said.append(
+        "not found may prove that it never happened" if not missing else f"not found proves nothing: {missing[0]}"
+    )
+    return "; ".join(said)
+
+
+def _fenced(fence: Fence) -> str:
+    return f"{fence.request.method} {fence.request.path}: won by {' '.join(fence.won)}, lost by {' '.join(fence.lost)}"
+
+
+def _value(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def follows(contract: Contract) -> Iterator[tuple[str, str]]:
+    """What a deployment may expect: how a lost answer is settled, what is repeated, what is proven."""
+    if reach.finds(contract):
+        settled = "found by a look of which it is known what it shows"
+    elif contract.looks and contract.reconcile == "allowed":
+        settled = "found by a look, if it shows it"
+    else:
+        settled = "by a person"
+    yield "a lost answer", settled
+    refused = reach.why_no_repeat(contract)
+    granted = contract.automatic_attempts.same_key_replay
+    by_itself = f"up to {granted} by itself" if granted else "only where somebody asks"
+    yield "the same key again", "never: " + refused[0] if refused else f"{by_itself}, while the key protects"
+    ways = [*(["a fence"] if contract.fences else []), *(["a look"] if _absent_by_look(contract) else [])]
+    yield "that it never happened", f"proven by {' or '.join(ways)}" if ways else "never proven"
+    yield "undone by", contract.compensation
+
+
+def _absent_by_look(contract: Contract) -> bool:
+    return contract.reconcile == "allowed" and any(not reach.why_no_absence(look) for look in contract.looks)
+
+
+def weakest(contract: Contract) -> str:
+    """The least sure confidence that any clause rests on."""
+    order = ["measured", "documented", "source_code", "inferred", "unknown"]
+    found = [contract.sources[said.source].confidence.value for said in clauses(contract)]
+    return max(found, key=order.index)
+
+
+def counts(catalogue: Sequence[Contract]) -> dict[str, Any]:
+    """What there is in all: the laboratory's own, and the one for plain functions, are no provider's."""
+    providers = [c for c in catalogue if c.group is not Group.LABORATORY and c.request is not None]
+    return {
+        "contracts": len(providers),
+        "groups": dict(sorted(Counter(c.group.value for c in providers).items())),
+        "key_retention_mismatch": sum(map(reach.documented, providers)),
+        "found_by_look": sum(bool(c.looks) and c.reconcile == "allowed" for c in providers),
+        "found_by_known_look": sum(map(reach.finds, providers)),
+        "repeated": sum(map(reach.repeats, providers)),
+        "fence_or_absence": sum(map(reach.disproves, providers)),
+        "laboratory": len(catalogue) - len(providers),
+    }

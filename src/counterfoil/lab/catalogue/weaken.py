@@ -1,0 +1,184 @@
+"""Every clause of a contract that safety may rest on, weakened in turn: it then claims more than the facts say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from counterfoil.domain.contract import (
+    AnswerRule,
+    AutomaticAttempts,
+    By,
+    Consistency,
+    Contract,
+    Fence,
+    Look,
+    ProtectionKind,
+)
+from counterfoil.domain.words import Coverage
+
+REPEAT, ABSENCE, MATCH, ANSWER, FENCE = "repeat", "absence", "match", "answer", "fence"
+"""What a clause guards: the same key sent again, `not found`, `found`, an answer's word, a fence's."""
+LONGER = 1000.0
+_change = msgspec.structs.replace
+
+
+@dataclass(frozen=True, slots=True)
+class Weakened:
+    """One clause that claims too much."""
+
+    clause: str
+    guards: str
+    contract: Contract
+    at: int = -1
+    """Its place among the answers, looks or fences."""
+
+
+def weakened(contract: Contract) -> Iterator[Weakened]:
+    """Every weakening of a contract, one at a time, and all of a kind together."""
+    yield from _repeats(contract)
+    for index, look in enumerate(contract.looks):
+        yield from _looks(contract, index, look)
+    for index, rule in enumerate(contract.answers):
+        yield from _answers(contract, index, rule)
+    for index, fence in enumerate(contract.fences):
+        yield from _fences(contract, index, fence)
+
+
+# -- the same key, sent again ------------------------------------------------------------------------------------------
+
+
+def _repeats(contract: Contract) -> Iterator[Weakened]:
+    protection, repeat = contract.protection, contract.repeat
+    retention = protection.retention_seconds
+    longer = "never_expires" if isinstance(retention, str) else retention * LONGER
+    single: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "protection.kind": ({"kind": ProtectionKind.IDEMPOTENCY_KEY}, {}),
+        "protection.retention_seconds": ({"retention_seconds": longer}, {}),
+        "repeat.same_payload": ({}, {"same_payload": "replays_answer"}),
+        "repeat.in_flight": ({}, {"in_flight": "refused"}),
+        "repeat.errors_replayed": ({}, {"errors_replayed": False}),
+    }
+    for clause, (kept, repeated) in single.items():
+        if _permits_already(contract, clause):
+            continue
+        yield Weakened(clause, REPEAT, _repeating(contract, kept, repeated))
+    together = {name: value for kept, _ in single.values() for name, value in kept.items()}
+    again = {name: value for _, repeated in single.values() for name, value in repeated.items()}
+    if not all(_permits_already(contract, clause) for clause in single if clause != "protection.retention_seconds"):
+        yield Weakened("every clause of protection and repeat", REPEAT, _repeating(contract, together, again))
+    del protection, repeat
+
+
+def _permits_already(contract: Contract, clause: str) -> bool:
+    protection, repeat = contract.protection, contract.repeat
+    match clause:
+        case "protection.kind":
+            return protection.kind.value in ("idempotency_key", "natural_key", "conditional_write")
+        case "protection.retention_seconds":
+            return protection.retention_seconds == "never_expires"
+        case "repeat.same_payload":
+            return repeat.same_payload in ("replays_answer", "returns_current", "refused")
+        case "repeat.in_flight":
+            return repeat.in_flight in ("refused", "waits")
+        case _:
+            return isinstance(repeat.errors_replayed, bool)
+
+
+def _repeating(contract: Contract, kept: dict[str, Any], repeated: dict[str, Any]) -> Contract:
+    """The contract with other claims about its key, and one automatic repeat where there was none."""
+    granted = max(contract.automatic_attempts.same_key_replay, 1)
+    return _change(
+        contract,
+        protection=_change(contract.protection, **kept),
+        repeat=_change(contract.repeat, **repeated),
+        automatic_attempts=AutomaticAttempts(same_key_replay=granted),
+        one_shot=False,
+    )
+
+
+# -- found and not found -----------------------------------------------------------------------------------------------
+
+_ABSENT: dict[str, dict[str, Any]] = {
+    "consistency": {"consistency": Consistency.STRONG, "lag_seconds": 0},
+    "authoritative": {"authoritative": True},
+    "absence_means": {"absence_means": "never_happened"},
+    "complete": {"complete": True},
+}
+
+
+def _looks(contract: Contract, index: int, look: Look) -> Iterator[Weakened]:
+    changes = {clause: change for clause, change in _ABSENT.items() if _change(look, **change) != look}
+    for clause, change in changes.items():
+        yield _looking(contract, index, clause, ABSENCE, change)
+    if len(changes) > 1:
+        together = {name: value for change in changes.values() for name, value in change.items()}
+        yield _looking(contract, index, "every clause of absence", ABSENCE, together)
+    if look.by is By.ID:
+        yield _looking(
+            contract, index, "by", ABSENCE, {"by": By.LIST, **{k: v for c in _ABSENT.values() for k, v in c.items()}}
+        )
+    match = look.match
+    for where in match.material:
+        rest = {ours: theirs for ours, theirs in match.material.items() if ours != where}
+        yield _looking(
+            contract, index, f"match.material {where or 'payload'}", MATCH, {"match": _change(match, material=rest)}
+        )
+    if match.text is not None and len(match.text.properties) > 1:
+        for name in match.text.properties:
+            rest_text = tuple(other for other in match.text.properties if other != name)
+            change = {"match": _change(match, text=_change(match.text, properties=rest_text))}
+            yield _looking(contract, index, f"match.text {name}", MATCH, change)
+    for where in match.state:
+        rest_state = {place: values for place, values in match.state.items() if place != where}
+        yield _looking(contract, index, f"match.state {where}", MATCH, {"match": _change(match, state=rest_state)})
+    if match.account not in ("scope", "unknown"):
+        yield _looking(contract, index, "match.account", MATCH, {"match": _change(match, account="scope")})
+
+
+def _looking(contract: Contract, index: int, clause: str, guards: str, change: dict[str, Any]) -> Weakened:
+    looks = list(contract.looks)
+    looks[index] = _change(looks[index], **change)
+    return Weakened(f"looks[{index}].{clause}", guards, _change(contract, looks=tuple(looks)), index)
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def _answers(contract: Contract, index: int, rule: AnswerRule) -> Iterator[Weakened]:
+    changes: dict[str, dict[str, Any]] = {}
+    if rule.where:
+        changes |= {f"where {where}": {"where": _without(rule.where, where)} for where in rule.where}
+    if rule.match:
+        changes |= {f"match {where}": {"match": _without(rule.match, where)} for where in rule.match}
+    if rule.headers:
+        changes |= {f"headers {name}": {"headers": _without(rule.headers, name)} for name in rule.headers}
+    if rule.content == "json" and not rule.where and not rule.match:
+        changes["content"] = {"content": "any"}
+    if rule.finding == "rejected":
+        changes["status"] = {
+            "status": ("408", "409", "412", "422", "429", "500", "502", "503", "504", *rule.status),
+            "where": {},
+        }
+        changes["coverage"] = {"coverage": Coverage.PROVIDER_KEY}
+    if rule.finding == "unknown":
+        changes["finding"] = {"finding": "rejected", "means": None}
+    if rule.finding == "accepted":
+        changes["finding"] = {"finding": "succeeded", "effect": ""}
+    for clause, change in changes.items():
+        answers = list(contract.answers)
+        answers[index] = _change(rule, **change)
+        yield Weakened(f"answers[{index}].{clause}", ANSWER, _change(contract, answers=tuple(answers)), index)
+
+
+def _without(fields: dict[str, Any], where: str) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name != where}
+
+
+def _fences(contract: Contract, index: int, fence: Fence) -> Iterator[Weakened]:
+    fences = list(contract.fences)
+    fences[index] = _change(fence, won=(*fence.won, *fence.lost))
+    yield Weakened(f"fences[{index}].won", FENCE, _change(contract, fences=tuple(fences)), index)
