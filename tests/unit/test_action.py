@@ -7,6 +7,7 @@ import pytest
 from tests.crash.stepping import PAYLOAD, action, draw, order
 
 from counterfoil import contracts
+from counterfoil.domain.action import Order
 from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.event import Begun
 from counterfoil.domain.payload import SALT_BYTES, content, salted_digest
@@ -16,6 +17,12 @@ from counterfoil.plans.claims import ClaimForm, assumptions_of, begun_for, first
 def test_a_sender_has_the_contracts_time():
     """How long a claim may be sent for is the contract's, not the caller's."""
     assert action("lab.key").send_seconds == contracts.load("lab.key").send_deadline_seconds
+
+
+def test_a_call_that_states_no_value_counts_as_one():
+    """Where nobody says what is at risk, exposure counts operations."""
+    made = order()
+    assert Order(intent=made.intent, action=made.action).value == 1.0
 
 
 def test_a_negative_control_cannot_exist():

@@ -175,6 +175,8 @@ HONEST = {
         UNKNOWN, again(Basis.SAME_KEY_REPLAY, KEY, key_valid_seconds=86_400.0), observe(SECOND, KEY)
     ),
     "overridden": follow(UNKNOWN, decide("override"), again(Basis.OPERATOR_OVERRIDE)),
+    # No caller is waited for where an override turns out to have been needless: that would be a release's.
+    "overridden, and never sent": follow(UNKNOWN, decide("override"), observe(NOT_SENT)),
     "contradicted": follow(
         CLAIMED, observe(said(Finding.SUCCEEDED)), observe(said(Finding.REJECTED, Source.LATE_ANSWER))
     ),
