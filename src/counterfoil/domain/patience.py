@@ -31,7 +31,7 @@ def unsent_repeats(attempts: tuple[Attempt, ...]) -> int:
 
 
 def wait_seconds(attempts: tuple[Attempt, ...], budget: ReadBudget) -> float:
-    """Seconds from the last attempt to the next repeat: the contract's spacing, doubled with each that did not leave."""
+    """Seconds to the next repeat: the contract's spacing, doubled with each that did not leave."""
     unsent = unsent_repeats(attempts)
     if not unsent:
         return 0.0
@@ -43,3 +43,8 @@ def against_repeat(attempts: tuple[Attempt, ...], budget: ReadBudget, now: float
     if unsent_repeats(attempts) >= IN_A_ROW_MAX:
         return (UNREACHED,)
     return (NOT_YET,) if now < attempts[-1].started_at + wait_seconds(attempts, budget) else ()
+
+
+def never_reached(step: str, attempts: tuple[Attempt, ...]) -> str:
+    """Why a person is next where repeats did not leave, so many times in a row; empty where that is not why."""
+    return UNREACHED if step == "review" and unsent_repeats(attempts) >= IN_A_ROW_MAX else ""

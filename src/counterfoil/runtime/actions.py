@@ -124,6 +124,12 @@ def store_of(path: Path) -> Path | None:
     return _store(path, _File(path).head)
 
 
+def contracts_of(path: Path) -> tuple[str, ...]:
+    """The contracts that an actions file names: names of the catalogue, and paths as they are found from here."""
+    named = (action.contract for action in _File(path).actions().values())
+    return tuple(dict.fromkeys(_beside(path.parent, contract) for contract in named))
+
+
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
