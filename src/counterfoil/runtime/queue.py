@@ -20,7 +20,7 @@ from counterfoil.domain.lifecycle import outcome_now
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import holding, override_share
 from counterfoil.domain.patience import never_reached
-from counterfoil.domain.policy import Escalation, Policy, breaker_of, escalation_of, terms_of
+from counterfoil.domain.policy import Escalation, Policy, breaker_of, digest, escalation_of, terms_of
 from counterfoil.domain.schedule import CALL, DISPATCH, REST
 from counterfoil.domain.terms import NO_POLICY, Terms
 from counterfoil.domain.words import Dispatch, Outcome
@@ -216,6 +216,7 @@ class _Reader:
 
     def __init__(self, ledger: Ledger, number: int, policy: Policy | None, tripped: frozenset[str]) -> None:
         self._ledger, self._number, self._policy, self._tripped = ledger, number, policy, tripped
+        self._digest = digest(policy) if policy else ""
 
     def one(self, operation: Operation) -> Waiting | None:
         """One operation with what its events say of it; None where it was settled since it was listed."""
@@ -224,7 +225,7 @@ class _Reader:
         try:
             history = self._ledger.history(operation.id)
             entry = waiting_of(history, escalation, now=now, alive=self._alive(history.operation))
-            if entry is not None and is_stale(authority(history), self._ledger.governance.digest):
+            if entry is not None and is_stale(authority(history), self._digest):
                 entry = msgspec.structs.replace(entry, stale=True)
             return None if entry is None else self._in_the_way(entry, history)
         except ValueError as error:  # msgspec's errors are, too; a receipt that cannot be read is no receipt less
