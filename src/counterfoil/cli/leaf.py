@@ -344,8 +344,13 @@ def _hung(glyph: Text, text: Text) -> RenderableType:
 # -- history -----------------------------------------------------------------------------------------------------------
 
 
-def happening(event: Event) -> str:
-    """What one event records, on one line."""
+def happening(event: Event, nth: int = 0) -> str:
+    """What one event records, on one line.
+
+    Args:
+        event: the event.
+        nth: of a decision, which of the people it takes made it.
+    """
     import msgspec
 
     match event.kind:
@@ -355,7 +360,7 @@ def happening(event: Event) -> str:
             said = evidence_of(event)
             return f"{said.source.value}: {heard(said)}"
         case EventKind.DECIDED:
-            return sentences.decision(event)
+            return sentences.decision(event, nth)
         case EventKind.PROPOSED:
             return sentences.question(event)
         case EventKind.LOOKING:

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from counterfoil.cli import leaf, marks
+from counterfoil.cli import leaf, marks, sentences
 from counterfoil.cli.asking import on_receipt
 from counterfoil.cli.hint import Hints
 from counterfoil.cli.list import KEY_COLUMNS, read
@@ -297,10 +297,11 @@ class Sheet:
         events = self._history.events
         if len(events) > EVENTS_SHOWN:
             yield Text(f"{len(events) - EVENTS_SHOWN} earlier; export has all", style=QUIET)
-        rows = Table.grid(padding=(0, 2, 0, 0))
+        rows, counts = Table.grid(padding=(0, 2, 0, 0)), sentences.counted(events)
         for event in events[-EVENTS_SHOWN:]:
+            said = leaf.happening(event, counts.get(event.seq, 0))
             rows.add_row(
-                Text(str(event.seq), style=STRONG), Text(moment(event.at)[11:]), Text(leaf.happening(event)),
+                Text(str(event.seq), style=STRONG), Text(moment(event.at)[11:]), Text(said),
                 Text(event.hash.hex()[:8], style=QUIET),
             )  # fmt: skip
         yield rows
