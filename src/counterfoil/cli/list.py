@@ -25,7 +25,7 @@ from counterfoil.domain.schedule import REVIEW, WAITING
 from counterfoil.domain.words import Dispatch, Lifecycle, Outcome, Permission
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import JustifyMethod, RenderableType
     from rich.text import Text
 
     from counterfoil.cli.hint import Hints
@@ -38,8 +38,10 @@ KEY_COLUMNS = 40
 WIDE_COLUMNS, TABLE_COLUMNS = 150, 120
 """From here on a table says what is next, or leaves it to `show`; below, each operation is a card."""
 OWNER_COLUMNS, ACTION_COLUMNS_MIN = 10, 12
-ACTION = 3
-"""The column that gives way to the others."""
+ACTION, WHY = 3, 5
+"""The columns that give way to the others."""
+WHY_COLUMNS_MIN = 16
+"""Narrower, a sentence is a tower of words."""
 GAP_COLUMNS = 3
 """Between two columns, where a plain terminal draws a line there."""
 NOTHING = "·"
@@ -245,10 +247,18 @@ def _table(entries: list[Entry], width: int) -> RenderableType:
         owner.truncate(OWNER_COLUMNS, overflow="ellipsis")
         rows.append([*cells, *([after] if wide else []), owner])
     table = Table(box=box.SIMPLE_HEAD, header_style=QUIET, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
-    others = [max(len(name), *(row[at].cell_len for row in rows)) for at, name in enumerate(names) if at != ACTION]
-    room = max(width - sum(others) - GAP_COLUMNS * len(others), ACTION_COLUMNS_MIN)
-    for name in names:
-        table.add_column(name, justify="right" if name in ("exposure", "age") else "left", no_wrap=True)
+    widths = [max(len(name), *(row[at].cell_len for row in rows)) for at, name in enumerate(names)]
+    others = sum(widths) - widths[ACTION] + GAP_COLUMNS * (len(names) - 1)
+    # A sentence is still read where it is broken, a key is not: why gives way first, then the action and key.
+    spare = max(others + widths[ACTION] - width, 0)
+    why_columns = max(widths[WHY] - spare, min(widths[WHY], WHY_COLUMNS_MIN))
+    room = max(width - (others - widths[WHY] + why_columns), ACTION_COLUMNS_MIN)
+    for at, name in enumerate(names):
+        justify: JustifyMethod = "right" if name in ("exposure", "age") else "left"
+        if at == WHY:
+            table.add_column(name, width=why_columns, overflow="fold")
+        else:
+            table.add_column(name, justify=justify, no_wrap=True)
     for row in rows:
         row[ACTION].truncate(room, overflow="ellipsis")
         table.add_row(*row)

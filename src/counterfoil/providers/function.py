@@ -165,6 +165,8 @@ def _returned(value: Any, flight: Flight) -> Returned:
 def _raised(error: Exception, flight: Flight) -> Answer:
     # One that carries a receipt was raised by another call's `expect()`: it says nothing of this function.
     own = isinstance(error, NotSettled) and error.receipt is None
+    if own and hasattr(flight, "error"):
+        flight.error = error  # its reason, for whoever called
     if own and isinstance(error, Rejected):
         return Refused(reason=_text(error.reason))
     if own and isinstance(error, NotSent):

@@ -97,7 +97,7 @@ class Receipt:
         self.because: tuple[str, ...] = ended.because
         """Why nothing was sent, in fixed sentences."""
         self.error = error
-        """What a guarded function raised, in this process only: it is never stored."""
+        """What a guarded function raised, its own `Rejected` too, in this process only: it is never stored."""
         self._ledger, self._now, self._alive = ledger, now, alive
         self._sendable = ended.sendable
 
@@ -172,6 +172,10 @@ class Receipt:
             raise NotAuthorized(f"{self.id}: not sent, permission is {self.permission.value}", receipt=self)
         if self.dispatch is Dispatch.NOT_STARTED:
             raise NotSent(f"{self.id}: nothing was sent", receipt=self)
+        if outcome is Outcome.UNOBSERVED:
+            raise OutcomeUnknown(
+                f"{self.id}: another call of it is in progress: wait for it, do not send it again", receipt=self
+            )
         raise OutcomeUnknown(
             f"{self.id}: the effect may have happened; do not send it again: look, wait or ask an operator",
             receipt=self,

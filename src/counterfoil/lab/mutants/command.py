@@ -55,7 +55,7 @@ def run(plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
     return {
         "tier": plan.tier, "mutants": BAR, "killed": len(killed),
         "pending": [{"number": m.number, "slug": m.slug, "awaits": m.awaits} for m in CATALOGUE if m.awaits],
-        "left": [m.slug for m in CATALOGUE if m not in chosen and not m.awaits],
+        "left": [m.slug for m in CATALOGUE if m not in chosen and not m.awaits and not plan.slugs],
         "survivors": survivors,
         "beyond": [m.slug for m in chosen if m.slug not in survivors and m.number > BAR],
         "broken_without": broken,
