@@ -180,3 +180,53 @@ def test_nothing_is_sent_from_a_file_that_was_removed(tmp_path):
     with pytest.raises(StoreUnsafe):
         guarded("after")
     assert sent == ["first"]
+
+
+def test_a_guarded_api_says_how_it_is_called(ledger):
+    """Called like a function of its fields, it names the right call; nothing is recorded."""
+    pay = ledger.http(
+        "pay", contract="lab.nothing", base_url="http://127.0.0.1:9", secrets={"/headers/authorization": lambda: "x"},
+        key=lambda order: order, **SAID,
+    )  # fmt: skip
+    for call in (lambda: pay(order="o-1"), pay, lambda: asyncio.run(pay.acall(order="o-1"))):
+        with pytest.raises(TypeError, match=r"pay takes its payload as one object: call it with \(\{"):
+            call()
+    assert ledger.store.operations(limit=1, before=None) == []
+
+
+SAYS_NO = [(counterfoil.Rejected, "rejected"), (counterfoil.NotSent, "unobserved")]
+
+
+@pytest.mark.parametrize(("raised", "outcome"), SAYS_NO)
+def test_the_reason_a_function_gives_reaches_its_caller(ledger, raised, outcome):
+    """What it raised stands on the receipt of the call that made it."""
+
+    def pay(order):
+        raise raised("card declined")
+
+    receipt = ledger.action(pay, key=lambda order: order, **SAID)("o-1")
+    assert (receipt.outcome, str(receipt.error)) == (outcome, "card declined")
+
+
+def test_a_call_beside_one_under_way_is_told_that_it_is_in_progress(ledger):
+    """Two tasks of one key: the second must not read as an effect that may have happened unseen."""
+
+    async def both():
+        begun, go = asyncio.Event(), asyncio.Event()
+
+        async def pay(order):
+            begun.set()
+            await go.wait()
+            return {"id": order}
+
+        guarded = ledger.action(pay, key=lambda order: order, **SAID)
+        first = asyncio.create_task(guarded("o-1"))
+        await begun.wait()
+        second = await guarded("o-1")
+        go.set()
+        return await first, second
+
+    first, second = asyncio.run(both())
+    with pytest.raises(counterfoil.OutcomeUnknown, match="in progress"):
+        second.expect()
+    assert first.expect() == {"id": "o-1"}

@@ -249,18 +249,17 @@ def _table(entries: list[Entry], width: int) -> RenderableType:
     table = Table(box=box.SIMPLE_HEAD, header_style=QUIET, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
     widths = [max(len(name), *(row[at].cell_len for row in rows)) for at, name in enumerate(names)]
     others = sum(widths) - widths[ACTION] + GAP_COLUMNS * (len(names) - 1)
-    # A sentence is still read where it is broken, a key is not: why gives way first, then the action and key.
+    # What is broken is still read, and what is cut is not: why gives way first, then the action and key.
     spare = max(others + widths[ACTION] - width, 0)
-    why_columns = max(widths[WHY] - spare, min(widths[WHY], WHY_COLUMNS_MIN))
-    room = max(width - (others - widths[WHY] + why_columns), ACTION_COLUMNS_MIN)
+    widths[WHY] -= (kept := min(spare, max(widths[WHY] - WHY_COLUMNS_MIN, 0)))
+    widths[ACTION] = min(widths[ACTION], max(width - others + kept, ACTION_COLUMNS_MIN))
     for at, name in enumerate(names):
         justify: JustifyMethod = "right" if name in ("exposure", "age") else "left"
-        if at == WHY:
-            table.add_column(name, width=why_columns, overflow="fold")
-        else:
-            table.add_column(name, justify=justify, no_wrap=True)
+        gives_way = at in (ACTION, WHY)
+        table.add_column(
+            name, justify=justify, width=widths[at] if gives_way else None, overflow="fold", no_wrap=not gives_way
+        )
     for row in rows:
-        row[ACTION].truncate(room, overflow="ellipsis")
         table.add_row(*row)
     return table
 
