@@ -98,15 +98,16 @@ def page(found: Sample, width: int) -> RenderableType:
         (f"   --seed {found.seed} draws them again", QUIET),
     )
     body = _table(found) if width >= TABLE_COLUMNS else _cards(found)
-    return Group(head, Text(""), body, Text(""), _verdict(broken, tombstones))
+    return Group(head, Text(""), body, Text(""), _verdict(broken, tombstones, len(found.drawn)))
 
 
-def _verdict(broken: int, tombstones: int) -> Text:
+def _verdict(broken: int, tombstones: int, drawn: int) -> Text:
     from counterfoil.cli import marks
 
     if not broken and tombstones:
         are = "is a tombstone" if tombstones == 1 else "are tombstones"
-        said = f"{tombstones} {are}: removed by retention, what it came to verifies; each other can be reconstructed"
+        said = f"{tombstones} {are}: removed by retention, and what it came to verifies"
+        said += "; each other can be reconstructed" if tombstones < drawn else ""
         return marks.marked(marks.INTACT, said)
     if not broken:
         return marks.marked(marks.INTACT, "each can be reconstructed from its receipt alone")

@@ -104,7 +104,9 @@ def _span(start: float, end: float, value: StrEnum) -> Span:
 
 def _unseen(lane: Lane, removed: Removed) -> Lane:
     """How it went until then is not on record any more: only when it was asked, and what it had come to."""
-    return Lane(lane.name, (Span(removed.created_at, removed.updated_at, REMOVED, "removed"), *lane.spans))
+    known, *later = lane.spans
+    known = msgspec.structs.replace(known, start=min(known.start, removed.updated_at))
+    return Lane(lane.name, (Span(removed.created_at, removed.updated_at, REMOVED, "removed"), known, *later))
 
 
 def _permissions(history: History, end: float, now: float) -> Iterator[Span]:
