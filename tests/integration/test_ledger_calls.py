@@ -15,7 +15,7 @@ import pytest
 
 import counterfoil
 from counterfoil.domain.audit import audit
-from counterfoil.domain.errors import BadValue, CheckRefused, KeyConflict, NotDeclared, PayloadRefused
+from counterfoil.domain.errors import BadValue, CheckRefused, KeyConflict, NotDeclared, PayloadRefused, ResultGone
 from counterfoil.domain.event import EventKind
 from counterfoil.domain.payload import content
 from counterfoil.domain.words import Dispatch, Outcome, Standing
@@ -116,11 +116,14 @@ def test_a_replay_has_the_first_calls_type(ledger, result):
     [object(), {1, 2}, float("nan"), "\ud800", "x" * 70_000],
     ids=["object", "set", "nan", "surrogate", "huge"],
 )
-def test_a_result_that_cannot_be_kept_is_nobodys(ledger, result):
-    """It happened, and says so; the result is None for the first caller as for every later one."""
+def test_a_result_that_cannot_be_kept_is_its_own_calls_alone(ledger, result):
+    """It happened, and says so; who made the call has what came back, and every later one is told that it is gone."""
     pay = guard(ledger, Sent(result))
-    receipts = [pay("o-1"), pay("o-1")]
-    assert [(r.outcome, r.expect()) for r in receipts] == [(Outcome.SUCCEEDED, None)] * 2
+    first, later = pay("o-1"), pay("o-1")
+    assert first.expect() is result
+    assert (first.outcome, later.outcome) == (Outcome.SUCCEEDED, Outcome.SUCCEEDED)
+    with pytest.raises(ResultGone, match="not kept, because"):
+        later.expect()
 
 
 def test_a_declared_part_of_a_huge_result_is_kept(ledger):

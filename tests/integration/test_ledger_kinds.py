@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import datetime as dt
+import json
 
 import pytest
 
 import counterfoil
-from counterfoil.domain.errors import BadValue, NotRecorded, PayloadRefused, StoreUnsafe, Unavailable
+from counterfoil.domain.errors import BadValue, NotRecorded, PayloadRefused, ResultGone, StoreUnsafe, Unavailable
 from counterfoil.store.sqlite import STANDS_SECONDS
 
 SAID = {"owner": "o", "authoriser": "x", "account": "acc"}
@@ -113,13 +116,43 @@ def test_an_answer_that_was_not_recorded_is_no_unavailable_store():
     assert not issubclass(NotRecorded, Unavailable)
 
 
-def test_a_result_that_is_not_kept_is_said(ledger):
-    """A result without a canonical form is nobody's, and the receipt says so at once."""
-    guarded = ledger.action(lambda text: {"id": "re_1", "raw": object()}, name="post", key=lambda text: text, **SAID)
-    receipt = guarded("x")
-    assert (receipt.outcome, receipt.expect()) == ("succeeded", None)
-    assert "nobody gets it" in receipt.because[0]
-    assert "use_result" not in receipt.for_model()["permitted"]
+NOT_KEPT = {
+    "an object": object(),
+    "a set": {1, 2},
+    "a naive datetime within": {"id": "re_1", "at": dt.datetime(2026, 1, 1)},  # noqa: DTZ001 - that is the case
+    "too large": {"x": "a" * 70_000},
+}
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+@pytest.mark.parametrize("case", NOT_KEPT)
+def test_who_made_the_call_has_its_result_whatever_can_be_kept(ledger, case, awaited):
+    """None never stands for a result: the call has what its function returned, and every later one is told why not."""
+    value = NOT_KEPT[case]
+
+    async def apost(text):
+        return value
+
+    guarded = ledger.action(apost if awaited else lambda text: value, name="post", key=lambda text: text, **SAID)
+    first, later = (asyncio.run(guarded("x")) if awaited else guarded("x") for _ in range(2))
+    assert (first.outcome, first.expect(), first.kept) == ("succeeded", value, False)
+    assert "only the call that made it has its result" in first.because[0]
+    for receipt in (first, later):
+        told = receipt.for_model()
+        assert ("use_result" in told["permitted"], told["result"]) == (False, "not_kept")
+        json.dumps(told)
+    with pytest.raises(ResultGone, match="not kept, because"):
+        later.expect()
+    with pytest.raises(ResultGone, match="not kept, because"):
+        ledger.get(first.id).expect()
+
+
+def test_what_is_kept_is_returned_alike_by_every_call(ledger):
+    """A dataclass is a dict and a tuple a list from the first call on, so that nobody's code works only once."""
+    values = {"dc": dataclasses.make_dataclass("Made", ["id"])("1"), "tuple": (1, 2), "none": None}
+    guarded = ledger.action(lambda key: values[key], name="post", key=lambda key: key, **SAID)
+    for key, kept in {"dc": {"id": "1"}, "tuple": [1, 2], "none": None}.items():
+        assert [guarded(key).expect(), guarded(key).expect()] == [kept, kept]
 
 
 @pytest.mark.parametrize("evidence", [{"": "x"}, {"a": ""}, {"a": None}, {"  ": "x"}])
@@ -147,3 +180,53 @@ def test_nothing_is_sent_from_a_file_that_was_removed(tmp_path):
     with pytest.raises(StoreUnsafe):
         guarded("after")
     assert sent == ["first"]
+
+
+def test_a_guarded_api_says_how_it_is_called(ledger):
+    """Called like a function of its fields, it names the right call; nothing is recorded."""
+    pay = ledger.http(
+        "pay", contract="lab.nothing", base_url="http://127.0.0.1:9", secrets={"/headers/authorization": lambda: "x"},
+        key=lambda order: order, **SAID,
+    )  # fmt: skip
+    for call in (lambda: pay(order="o-1"), pay, lambda: asyncio.run(pay.acall(order="o-1"))):
+        with pytest.raises(TypeError, match=r"pay takes its payload as one object: call it with \(\{"):
+            call()
+    assert ledger.store.operations(limit=1, before=None) == []
+
+
+SAYS_NO = [(counterfoil.Rejected, "rejected"), (counterfoil.NotSent, "unobserved")]
+
+
+@pytest.mark.parametrize(("raised", "outcome"), SAYS_NO)
+def test_the_reason_a_function_gives_reaches_its_caller(ledger, raised, outcome):
+    """What it raised stands on the receipt of the call that made it."""
+
+    def pay(order):
+        raise raised("card declined")
+
+    receipt = ledger.action(pay, key=lambda order: order, **SAID)("o-1")
+    assert (receipt.outcome, str(receipt.error)) == (outcome, "card declined")
+
+
+def test_a_call_beside_one_under_way_is_told_that_it_is_in_progress(ledger):
+    """Two tasks of one key: the second must not read as an effect that may have happened unseen."""
+
+    async def both():
+        begun, go = asyncio.Event(), asyncio.Event()
+
+        async def pay(order):
+            begun.set()
+            await go.wait()
+            return {"id": order}
+
+        guarded = ledger.action(pay, key=lambda order: order, **SAID)
+        first = asyncio.create_task(guarded("o-1"))
+        await begun.wait()
+        second = await guarded("o-1")
+        go.set()
+        return await first, second
+
+    first, second = asyncio.run(both())
+    with pytest.raises(counterfoil.OutcomeUnknown, match="in progress"):
+        second.expect()
+    assert first.expect() == {"id": "o-1"}

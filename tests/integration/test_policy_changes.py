@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from tests.cases.people import HOUR, MARA, Tool, asks
 from tests.cases.stage import later
@@ -9,11 +10,11 @@ from tests.cases.stage import later
 import counterfoil
 from counterfoil.domain.approval import decided_of
 from counterfoil.domain.decision import Decider
-from counterfoil.domain.errors import NotDeclared
+from counterfoil.domain.errors import NotDecided, NotDeclared
 from counterfoil.domain.event import EventKind
 from counterfoil.domain.policy import Escalation, Otherwise, Policy, Rule, When
-from counterfoil.domain.words import Outcome
-from counterfoil.runtime import policies
+from counterfoil.domain.words import Outcome, Permission
+from counterfoil.runtime import policies, queue
 from counterfoil.runtime.worker import Worker
 
 LARGE = Rule(name="large", when=When(above=100.0), approval=None, refuse="too much")
@@ -86,12 +87,29 @@ def test_what_the_policy_before_could_not_judge_goes_under_the_next(ledger, othe
     assert pay.call("o1").outcome is Outcome.SUCCEEDED
 
 
+def test_a_question_of_an_earlier_policy_is_not_answered_any_more(ledger, other):
+    """Whoever approves is told at once that it counts no longer; the same call asks under the policy in force."""
+    pay = Tool(asks(ledger))
+    asked = pay.call("o1")
+    adopt(other, msgspec.structs.replace(policies.in_force(ledger.store)[1], name="another"))
+    with pytest.raises(NotDecided, match="in force no longer"):
+        other.decisions.approve(asked.id, **MARA)
+    (entry,), _ = queue.read(ledger)
+    assert entry.stale
+    assert pay.call("o1").permission is Permission.PENDING
+    (entry,), _ = queue.read(ledger)
+    assert not entry.stale
+    other.decisions.approve(asked.id, **MARA)
+    Worker(ledger).sweep()
+    assert (ledger.get(asked.id).outcome, len(pay.calls)) == (Outcome.SUCCEEDED, 1)
+
+
 def test_what_was_approved_before_is_not_stuck_behind_what_cannot_be_judged(ledger, other):
     """The worker, too, sends what it could not judge once it can; its own process was never started again."""
     pay = Tool(asks(ledger))
     asked = pay.call("o1")
-    adopt(other, OF_AMOUNTS)
     other.decisions.approve(asked.id, **MARA)
+    adopt(other, OF_AMOUNTS)
     met = []
     worker = Worker(ledger, report=lambda _, what: met.append(type(what).__name__))
     worker.sweep()

@@ -49,8 +49,8 @@ def test_a_seed_draws_the_same_again(commands, book):
     assert len({tuple(sorted(drawn(said))) for said in samples}) > 1
 
 
-def test_erased_and_removed_on_record_can_be_reconstructed(commands, book):
-    """What went on somebody's word is no gap."""
+def test_erased_and_removed_on_record_are_no_gap(commands, book):
+    """What went on somebody's word is none; of what retention removed nothing is said to be reconstructed."""
     assert commands("erase", book.ids["resolved"], "--as", "Dana", "--reason", "asked").code == 0
     said = commands("audit", "sample", "--json")
     assert (said.code, drawn(said)["resolved"]["body"]) == (0, "erased")
@@ -58,7 +58,14 @@ def test_erased_and_removed_on_record_can_be_reconstructed(commands, book):
         adopt(ledger.store, Retention(sensitivity="ordinary", receipts_seconds=0.0))
     assert commands("retain").code == 0
     said = commands("audit", "sample", "--json")
-    assert (said.code, {one["body"] for one in said.json["operations"]}) == (0, {"removed"})
+    drawn_now = said.json["operations"]
+    assert (said.code, {(one["body"], one["reconstructed"], one["tombstone"]) for one in drawn_now}) == (
+        0, {("removed", False, True)},
+    )  # fmt: skip
+    shown = commands("audit", "sample").out
+    assert "tombstones: removed by retention" in shown
+    again = commands("erase", book.ids["resolved"], "--as", "Dana", "--reason", "asked")
+    assert (again.code, "there was nothing left to erase" in again.out) == (0, True)
 
 
 FAULTS = {

@@ -236,7 +236,7 @@ def test_a_denial_is_final(desk):
     """It is never sent, whoever approves it later and however often it is asked for."""
     operation, *_ = desk.refund("o1", 50)
     said = desk("deny", operation)
-    assert (said.code, said.out) == (0, f"{operation}  refund o1  planned, permission denied\n")
+    assert (said.code, said.out) == (0, f"{operation}  refund o1  planned, permission denied; recorded: denied\n")
     assert desk("approve", operation, by="mara").code == 2
     assert desk.refund("o1", 50)[1] == "denied"
     desk.work()
@@ -325,14 +325,59 @@ def test_an_override_that_takes_two_people_says_so(desk):
     desk.adopt(POLICY + "override: {people: 2, approvers: [dana, mara]}\n")
     operation, *_ = desk.refund("lost1", 5)
     words = ("override", operation, "--actions", "shop:ledger")
-    assert desk(*words).code == 1
+    first = desk(*words)
+    assert first.code == 1
+    assert "recorded: override 1 of 2; one more person must decide it too" in first.out
     again = ("attempt", operation, "--basis", "operator_override", "--actions", "shop:ledger")
     assert "1 of 2 people have decided it" in desk(*again).err
     assert "more people must decide it: so far dana" in desk.commands("show", operation, "--all").out
     assert desk(*words, by="zoe").code == 2
-    assert desk(*words, by="mara").code == 0
-    desk(*again)
+    second = desk(*words, by="mara")
+    assert second.code == 0
+    assert f"recorded: override 2 of 2: now counterfoil attempt {operation} --basis operator_override" in second.out
+    page = desk.commands("show", operation).out
+    assert "one more attempt allowed, 1 of 2 people, by dana" in page
+    assert "one more attempt allowed, 2 of 2 people, by mara" in page
+    assert f"counterfoil attempt {operation} --basis operator_override" in page
+    unnamed = desk("attempt", operation, "--actions", "shop:ledger")
+    assert "only --basis operator_override uses it" in unnamed.err
+    assert "attempt 2 on basis operator_override" in desk(*again).out
     assert desk.sent == ["lost1", "lost1"]
+
+
+def test_every_decision_says_what_was_recorded(desk):
+    """Until when, to whom, by which way and how many people: whoever decides reads it where they decided it."""
+    operation, *_ = desk.refund("lost1", 5)
+    for words, said in {
+        ("assign", operation, "mara"): "recorded: assigned to mara",
+        ("escalate", operation, "--to", "jo"): "recorded: passed up to jo",
+        ("investigate", operation, "--channel", "ticket 4711"): "recorded: looked into by dana, ticket 4711, decided",
+        ("wait", operation, "--until", "2027-01-01T00:00Z"): "recorded: put off until 2027-01-01 00:00:00 UTC",
+    }.items():
+        assert said in desk(*words).out
+    asked, *_ = desk.refund("o9", 500)
+    one = desk("approve", asked)
+    assert "recorded: approval 1 of 2; one more person must decide it too" in one.out
+    assert desk("approve", asked, "--json", by="mara").json["happened"] == ["recorded: approval 2 of 2"]
+
+
+def test_a_stale_question_is_not_answered(desk):
+    """After a change of the policy nobody approves in vain: the command says so, and so do list, show and queue."""
+    operation, *_ = desk.refund("o1", 500)
+    desk.adopt(POLICY.replace("people: 2", "people: 1"))
+    said = desk("approve", operation)
+    assert said.code == 2
+    assert "in force no longer" in said.err
+    (entry,) = desk.commands("queue", "--json").json["queue"]
+    assert (entry["stale"], entry["why"]) == (True, "asked under an earlier policy, which counts no longer")
+    assert entry["next"].startswith("ask again: ")
+    (line,) = desk.commands("list", "--json").lines
+    assert (line["why"], line["next"]) == (entry["why"], "the same call asks people anew")
+    page = " ".join(desk.commands("show", operation).out.split())
+    assert "approve blocked" in page
+    assert f"counterfoil approve {operation}" not in page
+    desk.refund("o1", 500)
+    assert desk("approve", operation).code == 0
 
 
 def test_a_released_call_goes_when_its_caller_asks_again_and_never_by_itself(desk):

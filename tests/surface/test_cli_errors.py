@@ -233,3 +233,17 @@ def test_help_imports_nothing_heavy(commands, verb):
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert [name for name in HEAVY if f"'{name}'" in found.stderr] == []
+
+
+def test_a_bare_command_names_its_verbs(commands):
+    """Whoever says nothing yet is told what there is, and that nothing was done."""
+    said = commands()
+    assert said.code == 2
+    assert "send a file of intents" in said.out
+
+
+def test_a_policy_for_a_store_that_is_not_there_yet(commands):
+    """The option that makes it is named."""
+    (commands.folder / "policy.yaml").write_text("name: p\notherwise: allow\nrules: []\n", "utf-8")
+    said = commands("policy", "adopt", "policy.yaml", "--as", "dana", "--reason", "agreed")
+    assert (said.code, "or let --new make it" in said.err) == (4, True)

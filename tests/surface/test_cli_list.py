@@ -7,6 +7,7 @@ import signal
 import pytest
 from tests.surface.books import SECRET, Book
 
+import counterfoil
 from counterfoil.domain.operation import COLUMNS
 
 pytestmark = pytest.mark.slow  # each test starts at least one interpreter
@@ -102,6 +103,24 @@ def test_every_width_has_every_fact(commands, book, width):
         iter(book.ids.values())
     )
     assert ("resolve with evidence" in shown) is (width != 120)
+
+
+def test_a_long_why_breaks_before_a_key_is_cut(commands, tmp_path):
+    """At 120 columns the key and the action are read whole; the sentence beside them goes on in the next line."""
+    with counterfoil.open(tmp_path / "receipts.db") as ledger:
+        said = {"account": "a", "owner": "payments-at-home", "authoriser": "l"}
+        ledger.action(lost, name="refund.by.hand.of.the.shop", key=lambda k: k, **said)("order-2026-000123456")
+    code, shown = commands.in_terminal(
+        "list", "--unresolved", "--store", tmp_path / "receipts.db", env={"COLUMNS": "120", "NO_COLOR": "1"}
+    )
+    assert code == 0
+    assert all(len(line) <= 120 for line in shown.splitlines())
+    assert "refund.by.hand.of.the.shop" in shown
+    assert "order-2026-000123456" in shown
+
+
+def lost(k):
+    raise TimeoutError
 
 
 def test_a_narrow_encoding_gets_ascii(commands, book):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from tests.surface.books import Book
 from tests.surface.governed import Governed
 
 pytestmark = pytest.mark.slow  # each test starts at least one interpreter
 
-IN_ORDER = ["old", "young", "note-7", "may-go", "asked"]
-"""By exposure x age: 300 for 30 h, 400 for half an hour, 1 for 9 h; nothing is exposed in the others."""
+IN_ORDER = ["old", "young", "note-7", "asked", "may-go"]
+"""By exposure x age: 300 for 30 h, 400 for half an hour, 1 for 9 h; of the others nothing is exposed, and the value at
+risk ranks them: 5,000 for 2 h, 2,000 for 3 h."""
 
 
 @pytest.fixture
@@ -207,8 +210,8 @@ def held(tmp_path):
 def test_what_is_held_stands_in_the_queue_and_is_not_exposed(commands, held):
     """With its age, what holds it and what may be done; nothing of it is unknown, so no count of that has it."""
     told, keys = queued(commands)
-    assert keys == ["o1", "again", "asked"]
-    first, again, asked = told["queue"]
+    assert keys == ["o1", "asked", "again"]
+    first, asked, again = told["queue"]
     holder = first["id"][:15]
     assert (again["why"], asked["why"]) == (
         f"held by {holder}",
@@ -225,14 +228,58 @@ def test_what_is_held_stands_in_the_queue_and_is_not_exposed(commands, held):
     assert queued(commands, "--owner", "nobody")[0]["counts"]["of_other_owners"] == 3
 
 
+def test_list_and_show_say_of_a_hold_what_the_queue_says(commands, held):
+    """A hold that is over is told as over wherever it is told; what stands in the column is what was once recorded."""
+    again = held.ids["again"]
+    assert {line["why"] for line in commands("list", "--json").lines if line["key"] == "again"} == {
+        f"held by {held.ids['o1']}"
+    }
+    with held.open() as ledger:
+        held._guard(ledger, "refund", 0.0)
+        ledger.resolve(held.ids["o1"], "succeeded", evidence={"id": "re_1"}, by="mara", reason="seen")
+        assert ledger.get(again).permitted == ("call_again", "get_outcome")
+        assert "held_by" not in ledger.get(again).for_model()
+    (line,) = [line for line in commands("list", "--json").lines if line["key"] == "again"]
+    assert (line["why"], line["next"], line["held_by"]) == (
+        "nothing left; for its caller to send", "the same call sends it, and nobody else", "",
+    )  # fmt: skip
+    page = " ".join(commands("show", again).out.split())
+    assert "it is held" not in page
+    assert "→ call again permitted" in page
+
+
+def test_the_queue_says_what_people_have_decided_so_far(commands, book):
+    """A wait has its end, an escalation its name and an override its count; who looks at the queue need not open it."""
+    who = ("--as", "dana", "--reason", "because")
+    assert commands("escalate", book.ids["old"], "--to", "mara", *who).code == 0
+    assert commands("wait", book.ids["old"], "--for", "2h", *who).code == 0
+    book.decide("young", "override")
+    told, _ = queued(commands)
+    by_key = {entry["key"]: entry for entry in told["queue"]}
+    old, young = by_key["old"], by_key["young"]
+    assert old["passed_up_to"] == "mara"
+    assert 7100 < old["put_off_until"] - time.time() < 7300
+    assert "people wait until " in old["next"]
+    assert (young["overridden"], young["next"]) == ({"people": 1, "of": 1}, "attempt --basis operator_override")
+    assert young["why"].endswith("; override 1 of 1")
+    assert by_key["note-7"]["overridden"] is by_key["note-7"]["put_off_until"] is None
+    assert "last to mara" in commands("queue").out
+
+
+def test_the_head_counts_the_rows_that_are_shown(commands, book):
+    """With --abandoned there is one row more, and the first line says so."""
+    assert "  1 abandoned, shown  " in commands("queue", "--abandoned").out
+    assert "abandoned, shown" not in commands("queue").out
+
+
 def test_what_was_held_waits_for_its_caller(commands, held):
     """Its holder is settled and nobody has asked again: it stands there until somebody does, or takes it back."""
     with held.open() as ledger:
         held._guard(ledger, "refund", 0.0)
         ledger.resolve(held.ids["o1"], "succeeded", evidence={"id": "re_1"}, by="mara", reason="seen")
     told, keys = queued(commands)
-    assert keys == ["again", "asked"]
-    again, asked = told["queue"]
+    assert keys == ["asked", "again"]
+    asked, again = told["queue"]
     assert (again["why"], again["next"]) == (
         "not sent, and nothing holds it any more",
         "the same call sends it, or revoke",

@@ -8,10 +8,13 @@ import re
 import pytest
 from tests.surface.books import SECRET, Book
 
+import counterfoil
 from counterfoil.cli import marks
 from counterfoil.cli.story import Lane, Point, Span, Story
 from counterfoil.cli.timeline import draw
+from counterfoil.domain.answer import Silent
 from counterfoil.domain.words import Dispatch, Outcome, Permission, Source
+from counterfoil.runtime import actions
 
 slow = pytest.mark.slow  # each of these starts at least one interpreter
 CASES = ("succeeded", "rejected", "unknown", "not_sent", "sent_later", "resolved", "contradicted", "held")
@@ -264,3 +267,87 @@ def test_the_end_of_what_is_not_over_is_now():
     """What may still change ends at `now`, and goes on behind it; what is over does not."""
     assert draw(SHAPES["hours"], 100)[-1].plain.endswith("now")
     assert "now" not in draw(SHAPES["over"], 100)[-1].plain
+
+
+@slow
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_a_receipt_with_hundreds_of_attempts_is_read_on_a_page(commands, tmp_path, columns):
+    """The first and the last attempts, observations and lanes are drawn, and how many stand between is said."""
+
+    def pay(order):
+        raise counterfoil.NotSent("nobody answers")
+
+    with counterfoil.open(tmp_path / "receipts.db", actor="agent:test") as ledger:
+        guarded = ledger.action(pay, account="a", owner="o", authoriser="l", key=lambda order: order)
+        named = [guarded("o-1") for _ in range(60)][-1].id
+    code, page = commands.in_terminal(
+        "show", named, "--store", tmp_path / "receipts.db", env={"COLUMNS": columns, "NO_COLOR": "1"}
+    )
+    lines = page.splitlines()
+    assert (code, max(map(len, lines)) <= int(columns), len(lines) < 130) == (0, True, True)
+    assert [
+        line
+        for line in ("and 53 more between", "and 53 attempts between", "and 53 observations between")
+        if line not in page
+    ] == []
+    assert "dispatch 3 " in page
+    assert "dispatch 4 " not in page
+    assert "dispatch 60" in page
+    assert "attempt 60 " in page
+
+
+OWN = """
+id: shop.manual
+version: 1
+provider: shop
+effect: a refund by hand
+sources:
+  docs: {url: "https://example.com/docs", says: "nothing is documented", confidence: unknown}
+request: {method: POST, path: /v1/refunds, body: json}
+protection: {kind: none, source: docs}
+repeat: {same_payload: unknown, other_payload: unknown, in_flight: unknown, source: docs}
+answers:
+  - {status: ["201"], finding: succeeded, source: docs}
+reconcile: forbidden
+send_deadline_seconds: 5
+"""
+OWN_ACTIONS = """
+store: receipts.db
+actor: agent:test
+actions:
+  refund: {contract: own.yaml, base_url: "http://127.0.0.1:9", account: a, owner: o, authoriser: l, key: /order}
+"""
+
+
+@slow
+def test_a_contract_of_ones_own_is_at_hand_where_the_actions_are_named(commands, tmp_path):
+    """`--actions FILE` brings it; without, nothing is offered that only it could allow, but an override that stands."""
+    (tmp_path / "own.yaml").write_text(OWN, "utf-8")
+    (tmp_path / "actions.yaml").write_text(OWN_ACTIONS, "utf-8")
+    ledger = actions.load(tmp_path / "actions.yaml", store=tmp_path / "receipts.db")
+    with ledger:
+        registered = ledger.registry["refund"]
+        registered.provider = Lost()
+        order = registered.order({"order": "o-1"}, actor="agent:test", scopes={})
+        named = ledger.call(order).id
+    store, file = ("--store", tmp_path / "receipts.db"), ("--actions", tmp_path / "actions.yaml")
+    assert "not at hand here" in commands("show", named, *store).out
+    assert "→ look" not in commands("show", named, *store).out
+    page = commands("show", named, *store, *file).out
+    assert "not at hand here" not in page
+    assert "the contract names no look" in page
+    who = ("--as", "dana", "--reason", "they never got it")
+    assert commands("override", named, *store, *file, *who).code == 0
+    for words in (store, (*store, *file)):
+        assert f"counterfoil attempt {named}" in commands("show", named, *words).out
+
+
+class Lost:
+    """A provider whose answer never comes."""
+
+    def check(self, order):
+        """Anything may be sent."""
+
+    def send(self, order, flight, arguments=None):
+        flight.may_have_left = True
+        return Silent(may_have_left=True, reason="reset")

@@ -92,3 +92,12 @@ def test_an_interval_that_makes_no_sense_is_refused(commands, seconds):
     said = commands("worker", "--actions", "x.yaml", "--interval", seconds)
     assert said.code == 2
     assert "from 0.05 to 3600" in said.err or "expected one argument" in said.err
+
+
+def test_what_it_has_no_action_for_is_named(shop):
+    """An operation that waits for a worker is not passed over in silence: its action is said, once."""
+    left_behind(shop, "lab.lookup")
+    source = (shop.folder / "lab.yaml").read_text("utf-8")
+    (shop.folder / "other.yaml").write_text(source.replace("  lab.lookup:", "  another:"), "utf-8")
+    said = shop("worker", "--actions", "other.yaml", "--once")
+    assert "1 operation waits for a worker that has the action 'lab.lookup': it is not registered here" in said.err

@@ -111,13 +111,17 @@ def test_an_answer_is_compared_with_what_was_sent(says, finding, contradicts):
 
 
 def test_what_a_replay_returns_is_what_the_first_call_returns():
-    """The action's declared part of the result, and nothing that is too large to keep."""
+    """The action's declared part of the result; what is too large to keep is its own call's alone."""
     plan, _ = to_send(order(action("function.plain", result=("/id",))))
     ended = settled(plan, plan.send(Returned(value={"id": 1, "rest": "x" * 100_000})))
-    assert ended.result == {"id": 1}
+    assert (ended.result, ended.kept) == ({"id": 1}, True)
     plan, _ = to_send(order(action("function.plain")))
     ended = settled(plan, plan.send(Returned(value={"rest": "x" * 100_000})))
-    assert ended.result is None
+    assert (ended.result, ended.kept) == ({"rest": "x" * 100_000}, False)
+    plan, send = to_send(order(action("function.plain")))
+    send.flight.returned = {1, 2}
+    ended = settled(plan, plan.send(Returned(value=None, kept=False)))
+    assert (ended.result, ended.kept) == ({1, 2}, False)
 
 
 @pytest.mark.parametrize("value", [{"id": "re_1"}, {"rest": "x" * RESULT_BYTES_MAX}, 7])

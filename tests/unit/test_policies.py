@@ -251,6 +251,18 @@ def test_a_file_that_is_not_there(tmp_path):
         policies.load(tmp_path / "none.yaml")
 
 
+def test_an_approver_that_is_spelled_like_a_group_is_warned_of(tmp_path):
+    """Approvers are names of people: nobody is in a group that nothing knows."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(
+        "name: p\notherwise: allow\nrules:\n  - {name: r, when: {}, approval: {approvers: ['group:finance', dana]}}\n"
+        "override: {approvers: ['team:desk']}\n",
+        "utf-8",
+    )
+    warned = policies.load(path).warnings
+    assert [said.partition(" is taken")[0].rpartition(" ")[2] for said in warned] == ["group:finance", "team:desk"]
+
+
 @pytest.mark.parametrize("word", ["same_key", "after_absence", "override"])
 def test_an_attempt_that_could_never_be_used_is_warned_of(load, tmp_path, word):
     """One use is taken by the attempt before: it may be adopted, and a person is told."""

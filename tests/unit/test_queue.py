@@ -59,7 +59,11 @@ def test_a_breaker_is_open_from_its_limit_on():
     assert [Fill(breaker="b", exposure=e, limit=5.0).open for e in (4.9, 5.0, 5.1)] == [False, True, True]
 
 
-def test_an_equal_rank_goes_to_the_older_one(histories):
-    """Where nothing is exposed, age alone orders."""
-    found = arranged([waits(histories, "asked", after=60), waits(histories, "may-go", after=120)], Asks())
-    assert [w.operation.key for w in found.shown] == ["may-go", "asked"]
+def test_what_people_were_asked_is_ranked_by_the_value_at_risk(histories):
+    """Nothing of it is exposed, so it comes after what is; among its like, value x age orders and not age alone."""
+    large, small = waits(histories, "asked", after=60), waits(histories, "may-go", after=120)
+    assert large.operation.value / small.operation.value > 2
+    found = arranged([small, large, waits(histories, "old", after=1)], Asks())
+    assert [w.operation.key for w in found.shown] == ["old", "asked", "may-go"]
+    older = waits(histories, "asked", after=61)
+    assert arranged([large, older], Asks()).shown == (older, large)

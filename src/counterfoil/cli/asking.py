@@ -50,7 +50,7 @@ def page(
         Text("Who is asked", style=STRONG),
         leaf.facts(_whom(proposed, standing, now)),
         Text(""),
-        Text("Bound to, in full", style=STRONG),
+        Text("Bound to; show --json has every digest in full", style=STRONG),
         leaf.facts(_bound(proposed)),
         Text(""),
         Text("Beside it", style=STRONG),
@@ -111,16 +111,25 @@ def ends(standing: Authority, now: float) -> str:
     return f"{moment(standing.ends_at)} UTC, {f'in {duration(left)}' if left > 0 else f'{duration(-left)} ago'}"
 
 
+DIGEST_CHARS = 12
+"""Of a digest where people read it: enough to tell two apart by eye; a script compares the whole one."""
+
+
+def _cut(digest: str) -> str:
+    kind, colon, rest = digest.rpartition(":")
+    return f"{kind}{colon}{rest[:DIGEST_CHARS]}{'…' if len(rest) > DIGEST_CHARS else ''}"
+
+
 def _bound(proposed: Proposed) -> Iterator[leaf.Fact]:
     bound = proposed.bound
-    yield "binding", binding(proposed)
-    yield "fingerprint", bound.fingerprint
-    yield "payload", bound.payload_digest
-    yield "wire", _or_none(bound.wire)
-    contract = f"{bound.contract} ({proposed.contract_id})" if proposed.contract_id else bound.contract
+    yield "binding", binding(proposed)  # whole: it is what `--bound` takes
+    yield "fingerprint", _cut(bound.fingerprint)
+    yield "payload", _cut(bound.payload_digest)
+    yield "wire", _or_none(_cut(bound.wire))
+    contract = f"{_cut(bound.contract)} ({proposed.contract_id})" if proposed.contract_id else _cut(bound.contract)
     yield "contract", flagged(contract)
-    yield "policy", bound.policy
-    yield "action code", _or_none(bound.code)
+    yield "policy", _cut(bound.policy)
+    yield "action code", _or_none(_cut(bound.code))
     yield "provider key", flagged(proposed.provider_key)
 
 

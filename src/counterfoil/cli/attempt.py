@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from counterfoil.cli import exits, parser
 
+if TYPE_CHECKING:
+    from counterfoil.domain.event import History
+
 BASES = ("not_sent", "absence_proven", "same_key_replay", "rejected_without_effect", "operator_override")
 """What may be asked for; each is judged under the store's lock, an override by what `counterfoil override` recorded."""
+
+
+OVERRIDDEN = "an override is decided, and only --basis operator_override uses it"
 
 
 def add(verb: argparse.ArgumentParser) -> None:
@@ -25,12 +32,29 @@ def run(asked: argparse.Namespace) -> int:
     from counterfoil.cli.decision import decide
     from counterfoil.cli.named import whole
     from counterfoil.cli.opening import for_acting
+    from counterfoil.domain.errors import NoBasis
+    from counterfoil.domain.override import override_stands
     from counterfoil.domain.words import Outcome
 
     with exits.terminable(), for_acting(asked) as ledger:
         found = ledger.get(whole(ledger, asked.operation))
         decision = decide(asked, found.operation, "dispatch it again")
-        receipt = ledger.attempt(found.id, basis=asked.basis, by=decision.by, reason=decision.reason, how=decision.how)
-        receipts.show(receipt, json=asked.json)
+        try:
+            receipt = ledger.attempt(
+                found.id, basis=asked.basis, by=decision.by, reason=decision.reason, how=decision.how
+            )
+        except NoBasis as error:
+            if asked.basis is None and override_stands(ledger.history(found.id).events):
+                raise NoBasis(found.id, (*error.because, OVERRIDDEN)) from None
+            raise
+        receipts.show(receipt, json=asked.json, happened=[_made(ledger.history(found.id))])
         happened = receipt.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED)
         return exits.DONE if happened and not receipt.operation.unresolved else exits.UNSETTLED
+
+
+def _made(history: History) -> str:
+    """Which attempt was made, and on which basis."""
+    from counterfoil.domain.event import EventKind, begun_of
+
+    begun = [begun_of(event) for event in history.events if event.kind is EventKind.BEGUN][-1]
+    return f"attempt {begun.attempt.number} on basis {begun.basis}" if begun.basis else "the first attempt"

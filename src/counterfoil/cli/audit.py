@@ -46,7 +46,7 @@ def add(verb: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Do it and return the exit code: 0 only where every one of them can be reconstructed."""
+    """Do it and return the exit code: 0 only where nothing is wrong with any of them."""
     import secrets
 
     from counterfoil.cli.opening import for_reading
@@ -65,7 +65,7 @@ def run(asked: argparse.Namespace) -> int:
 
         out = console()
         out.print(Legible(page(found, out.width)))
-    return exits.DONE if all(one.reconstructed for one in found.drawn) else exits.UNSETTLED
+    return exits.DONE if not any(one.because for one in found.drawn) else exits.UNSETTLED
 
 
 def as_json(found: Sample) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def as_json(found: Sample) -> dict[str, Any]:
         "resolved": found.resolved,
         "sampled": len(found.drawn),
         "operations": [{**msgspec.to_builtins(one), "reconstructed": one.reconstructed} for one in found.drawn],
-        "ok": all(one.reconstructed for one in found.drawn),
+        "ok": not any(one.because for one in found.drawn),
     }
 
 
@@ -91,18 +91,24 @@ def page(found: Sample, width: int) -> RenderableType:
 
     if not found.resolved:
         return Text("nothing is resolved yet, so there is nothing to draw from", style=QUIET)
-    broken = sum(not one.reconstructed for one in found.drawn)
+    broken = sum(bool(one.because) for one in found.drawn)
+    tombstones = sum(one.tombstone and not one.because for one in found.drawn)
     head = Text.assemble(
         (f"{len(found.drawn)} of {found.resolved} resolved", STRONG),
         (f"   --seed {found.seed} draws them again", QUIET),
     )
     body = _table(found) if width >= TABLE_COLUMNS else _cards(found)
-    return Group(head, Text(""), body, Text(""), _verdict(broken))
+    return Group(head, Text(""), body, Text(""), _verdict(broken, tombstones, len(found.drawn)))
 
 
-def _verdict(broken: int) -> Text:
+def _verdict(broken: int, tombstones: int, drawn: int) -> Text:
     from counterfoil.cli import marks
 
+    if not broken and tombstones:
+        are = "is a tombstone" if tombstones == 1 else "are tombstones"
+        said = f"{tombstones} {are}: removed by retention, and what it came to verifies"
+        said += "; each other can be reconstructed" if tombstones < drawn else ""
+        return marks.marked(marks.INTACT, said)
     if not broken:
         return marks.marked(marks.INTACT, "each can be reconstructed from its receipt alone")
     return marks.marked(marks.BROKEN, f"{broken} cannot be reconstructed")
@@ -146,6 +152,8 @@ def _cells(one: Judged) -> tuple[Text, Text, Text, Text, Text]:
 def _verdict_on(one: Judged) -> Text:
     from counterfoil.cli import marks
 
+    if one.tombstone and not one.because:
+        return marks.marked(marks.REMOVED, "tombstone")
     return marks.marked(marks.MET, "yes") if one.reconstructed else marks.marked(marks.BROKEN, "no")
 
 
@@ -161,7 +169,13 @@ def _cards(found: Sample) -> RenderableType:
     cards: list[RenderableType] = []
     for one in found.drawn:
         name, action, outcome, events, body = _cells(one)
-        facts = Flow([events + Text(" events"), Text("body ") + body, Text("reconstructed: ") + _verdict_on(one)])
+        facts = Flow(
+            [
+                events + Text(" event" if one.events == 1 else " events"),
+                Text("body ") + body,
+                Text("reconstructed: ") + _verdict_on(one),
+            ]
+        )
         lines: list[RenderableType] = [outcome, facts, *(Text(safe(said), style=RED) for said in one.because)]
         cards += [Flow([name, action]), *(Padding(line, (0, 0, 0, 2)) for line in lines), Text("")]
     return Group(*cards[:-1])

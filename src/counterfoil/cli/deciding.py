@@ -67,8 +67,10 @@ def decide(
     """
     from counterfoil.cli import receipts
     from counterfoil.cli.decision import decide as ask
+    from counterfoil.cli.hint import hints
     from counterfoil.cli.named import whole
     from counterfoil.cli.opening import for_reading
+    from counterfoil.cli.sentences import recorded
 
     with exits.terminable(), opened(asked) if knows is not None else for_reading(asked) as ledger:
         history = ledger.store.load(whole(ledger, asked.operation))
@@ -83,7 +85,8 @@ def decide(
 
         said = ask(asked, stood, what, first=first)
         receipt = act(decisions, stood.id, Who(by=said.by, reason=said.reason, how=said.how, seen=stood.seq))
-        receipts.show(receipt, json=asked.json)
+        said_now = recorded(ledger.history(stood.id), hints(asked, ledger.store.path))
+        receipts.show(receipt, json=asked.json, happened=[said_now])
         return exits.DONE if done is None or done(ledger, receipt) else exits.UNSETTLED
 
 

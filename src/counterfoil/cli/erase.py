@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from counterfoil.domain.event import History
 
 
+NOTHING = "there was nothing left to erase"
+
+
 def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.operation_argument(verb)
@@ -32,7 +35,8 @@ def run(asked: argparse.Namespace) -> int:
             asked, history.operation, "erase its payload and its results for good", first=lambda _: _erasable(history)
         )
         receipt = ledger.erase(history.operation.id, by=decision.by, reason=decision.reason, how=decision.how)
-        receipts.show(receipt, json=asked.json)
+        left = history.operation.seq != receipt.operation.seq
+        receipts.show(receipt, json=asked.json, happened=[] if left else [NOTHING])
     return exits.DONE
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.box import Box
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -140,6 +140,25 @@ def short(digest: str) -> str:
     kind, _, rest = digest.rpartition(":")
     cut = rest if len(rest) <= 14 else f"{rest[:8]}…{rest[-4:]}"  # noqa: PLR2004 - shorter is not shorter
     return f"{kind}:{cut}" if kind else cut
+
+
+SHOWN_FIRST, SHOWN_LAST = 3, 4
+"""Of many alike: how it began and how it stands; the export has all of them."""
+
+One = TypeVar("One")
+
+
+def ends(many: Sequence[One]) -> tuple[Sequence[One], int, Sequence[One]]:
+    """The first few, how many stand between, and the last few; all of them are first where they are few."""
+    between = len(many) - SHOWN_FIRST - SHOWN_LAST
+    if between <= 1:  # a line that says "1 between" is no shorter than that one
+        return many, 0, ()
+    return many[:SHOWN_FIRST], between, many[-SHOWN_LAST:]
+
+
+def between(count: int, noun: str) -> Text:
+    """How many are left out in the middle."""
+    return Text(f"and {count} {noun} between; export has all", style=QUIET)
 
 
 # -- authorized and attempted ------------------------------------------------------------------------------------------
@@ -325,8 +344,13 @@ def _hung(glyph: Text, text: Text) -> RenderableType:
 # -- history -----------------------------------------------------------------------------------------------------------
 
 
-def happening(event: Event) -> str:
-    """What one event records, on one line."""
+def happening(event: Event, nth: int = 0) -> str:
+    """What one event records, on one line.
+
+    Args:
+        event: the event.
+        nth: of a decision, which of the people it takes made it.
+    """
     import msgspec
 
     match event.kind:
@@ -336,7 +360,7 @@ def happening(event: Event) -> str:
             said = evidence_of(event)
             return f"{said.source.value}: {heard(said)}"
         case EventKind.DECIDED:
-            return sentences.decision(event)
+            return sentences.decision(event, nth)
         case EventKind.PROPOSED:
             return sentences.question(event)
         case EventKind.LOOKING:

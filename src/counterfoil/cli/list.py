@@ -13,14 +13,19 @@ import msgspec
 
 from counterfoil.cli import exits, parser
 from counterfoil.cli.named import SHORT_CHARS
+from counterfoil.cli.stands import next_step, why
+from counterfoil.domain.approval import is_stale
+from counterfoil.domain.decision import authority
+from counterfoil.domain.event import attempts_of
 from counterfoil.domain.lifecycle import CALL_AGAIN, lifecycle, permission_now, permitted
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.patience import IN_A_ROW_MAX, never_reached
 from counterfoil.domain.payload import gone_said
-from counterfoil.domain.schedule import CALL, DISPATCH, LOOK, RECOVER, REPLAY, REST
-from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Lifecycle, Outcome, Permission
+from counterfoil.domain.schedule import REVIEW, WAITING
+from counterfoil.domain.words import Dispatch, Lifecycle, Outcome, Permission
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import JustifyMethod, RenderableType
     from rich.text import Text
 
     from counterfoil.cli.hint import Hints
@@ -33,11 +38,14 @@ KEY_COLUMNS = 40
 WIDE_COLUMNS, TABLE_COLUMNS = 150, 120
 """From here on a table says what is next, or leaves it to `show`; below, each operation is a card."""
 OWNER_COLUMNS, ACTION_COLUMNS_MIN = 10, 12
-ACTION = 3
-"""The column that gives way to the others."""
+ACTION, WHY = 3, 5
+"""The columns that give way to the others."""
+WHY_COLUMNS_MIN = 16
+"""Narrower, a sentence is a tower of words."""
 GAP_COLUMNS = 3
 """Between two columns, where a plain terminal draws a line there."""
 NOTHING = "·"
+STALE_WHY = "asked under an earlier policy, which counts no longer"
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +57,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     gone: tuple[str, ...] = ()
     """Why nothing of it can be sent any more, where it might have been otherwise."""
+    stale: bool = False
+    """Another policy is in force than the one people were asked under: no answer of theirs counts."""
+    unreached: str = ""
+    """Why no worker repeats it any more, where the provider could not be reached."""
 
     @property
     def permission(self) -> Permission:
@@ -68,11 +80,15 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def why(self) -> str:
         """Why it stands where it stands."""
-        return "; ".join(self.gone) or why(self.operation, self.outcome, self.permission)
+        if self.stale:
+            return STALE_WHY
+        return "; ".join(self.gone) or self.unreached or why(self.operation, self.outcome, self.permission)
 
     @property
     def next(self) -> str:
         """What happens next, and when; empty where nothing is owed."""
+        if self.stale:
+            return "the same call asks people anew"
         return "" if self.gone else next_step(self.operation, self.now)
 
     @property
@@ -119,11 +135,17 @@ def run(asked: argparse.Namespace) -> int:
 
 def read(ledger: Ledger, operation: Operation) -> Entry:
     """Read one operation as it stands: started, unobserved and not provably in hand is already unknown."""
-    outcome = operation.outcome
+    operation, outcome = ledger.as_held_now(operation), operation.outcome
     if operation.dispatch is Dispatch.STARTED and outcome is Outcome.UNOBSERVED:
         receipt = ledger.get(operation.id)
         operation, outcome = receipt.operation, receipt.outcome
     entry = Entry(operation=operation, outcome=outcome, lifecycle=lifecycle(operation, outcome), now=ledger.store.now())
+    if operation.step in WAITING and operation.due_at >= entry.now:
+        stale = is_stale(authority(ledger.history(operation.id)), ledger.governance.digest)
+        entry = msgspec.structs.replace(entry, stale=stale)
+    if operation.step == REVIEW and operation.attempts > IN_A_ROW_MAX:
+        attempts, _ = attempts_of(ledger.history(operation.id).events)
+        entry = msgspec.structs.replace(entry, unreached=never_reached(operation.step, attempts))
     if CALL_AGAIN not in entry.permitted:
         return entry
     return msgspec.structs.replace(entry, gone=gone_said(ledger.history(operation.id)))  # no column says that
@@ -167,115 +189,6 @@ def as_json(entry: Entry) -> dict[str, Any]:
         "next": entry.next,
         "permitted": list(entry.permitted),
     }
-
-
-# -- why, and what is next ---------------------------------------------------------------------------------------------
-
-_SETTLED_BY = {
-    "answer": "the provider's answer",
-    "late_answer": "a late answer",
-    "look": "found by a look",
-    "operator": "an operator's finding",
-    "webhook": "a webhook",
-}
-
-
-_NOT_PERMITTED = {
-    Permission.PENDING: "waits for people",
-    Permission.EXPIRED: "its permission has expired",
-    Permission.REVOKED: "its permission was revoked",
-    Permission.DENIED: "it was denied",
-}
-
-
-def why(operation: Operation, outcome: Outcome, permission: Permission | None = None) -> str:
-    """Say why an operation stands where it stands, from its columns alone.
-
-    Args:
-        operation: the stored projection.
-        outcome: as it reads now.
-        permission: as it reads now; None: as it is stored.
-    """
-    if operation.held_by and operation.dispatch is Dispatch.NOT_STARTED:
-        return f"held by {operation.held_by}"
-    if operation.discrepancy is Discrepancy.OPEN:
-        return "evidence contradicts evidence"
-    if operation.unresolved:
-        return _stuck(operation, outcome)
-    if operation.dispatch is Dispatch.NOT_STARTED:
-        return _not_sent(operation, permission or operation.permission)
-    finding, _, source = operation.settled_by.partition(":")
-    if finding == "absent":
-        return "a look proved it absent"
-    return _SETTLED_BY.get(source, source)
-
-
-def _not_sent(operation: Operation, permission: Permission) -> str:
-    if permission is not Permission.AUTHORIZED:
-        return _NOT_PERMITTED[permission]
-    if operation.step == CALL:
-        return "approved; nothing left" if operation.due_at else "nothing left; for its caller to send"
-    stayed = "nothing left" if operation.attempts else "nothing was attempted"
-    return "approved, not sent" if operation.step == DISPATCH else stayed
-
-
-def _stuck(operation: Operation, outcome: Outcome) -> str:
-    if operation.step == REST:
-        return "abandoned; what became of it is unknown" if outcome is Outcome.UNKNOWN else "abandoned"
-    if operation.step == RECOVER:
-        return "in flight" if outcome is Outcome.UNOBSERVED else "nobody reported back"
-    if outcome is Outcome.ACCEPTED:
-        return "accepted; its end is not observed yet"
-    if operation.step == LOOK:
-        return "no look finds it yet" if operation.looks else "not looked yet"
-    if operation.step == REPLAY:
-        return "no look finds it" if operation.looks else "it cannot be looked for"
-    return "read budget spent" if operation.looks else "the contract names no look"
-
-
-def next_step(operation: Operation, now: float) -> str:
-    """Say what happens next, and when, from the columns alone; empty where nothing is owed."""
-    if operation.held_by and operation.dispatch is Dispatch.NOT_STARTED:
-        return "call again once settled"
-    if not operation.unresolved:
-        waits = operation.dispatch is Dispatch.NOT_STARTED or operation.step
-        return _unsent_next(operation, now) if waits and operation.disposition is not Disposition.ABANDONED else ""
-    if operation.step in (RECOVER, LOOK):
-        return f"{operation.step} {_when(operation.due_at, now)}"
-    if operation.step == REPLAY:
-        return "replay under the same key"
-    return "resolve with evidence"
-
-
-def _unsent_next(operation: Operation, now: float) -> str:
-    """Of what did not leave, or of a further attempt that people were asked about."""
-    again = operation.dispatch is not Dispatch.NOT_STARTED
-    match permission_now(operation, now):
-        case Permission.PENDING:
-            return f"approve or deny it, {_within(operation.due_at, now)}"
-        case Permission.AUTHORIZED if operation.step == DISPATCH:
-            return f"the worker sends it once, {_within(operation.due_at, now)}"
-        case Permission.AUTHORIZED if operation.step == CALL and operation.due_at:
-            who = "a further attempt may be made" if again else "its caller may send it again"
-            return f"{who}, {_within(operation.due_at, now)}"
-        case Permission.AUTHORIZED:
-            return "the same call sends it, and nobody else" if operation.step == CALL else "the same call may send it"
-        case Permission.EXPIRED:
-            return "a further attempt asks anew" if again else "the same call asks anew"
-        case _:
-            return ""
-
-
-def _within(due_at: float, now: float) -> str:
-    from counterfoil.cli.marks import duration
-
-    return f"within {duration(max(due_at - now, 1.0))}"
-
-
-def _when(due_at: float, now: float) -> str:
-    from counterfoil.cli.marks import duration
-
-    return "now" if due_at - now < 1 else f"in {duration(due_at - now)}"
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
@@ -334,12 +247,19 @@ def _table(entries: list[Entry], width: int) -> RenderableType:
         owner.truncate(OWNER_COLUMNS, overflow="ellipsis")
         rows.append([*cells, *([after] if wide else []), owner])
     table = Table(box=box.SIMPLE_HEAD, header_style=QUIET, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
-    others = [max(len(name), *(row[at].cell_len for row in rows)) for at, name in enumerate(names) if at != ACTION]
-    room = max(width - sum(others) - GAP_COLUMNS * len(others), ACTION_COLUMNS_MIN)
-    for name in names:
-        table.add_column(name, justify="right" if name in ("exposure", "age") else "left", no_wrap=True)
+    widths = [max(len(name), *(row[at].cell_len for row in rows)) for at, name in enumerate(names)]
+    others = sum(widths) - widths[ACTION] + GAP_COLUMNS * (len(names) - 1)
+    # What is broken is still read, and what is cut is not: why gives way first, then the action and key.
+    spare = max(others + widths[ACTION] - width, 0)
+    widths[WHY] -= (kept := min(spare, max(widths[WHY] - WHY_COLUMNS_MIN, 0)))
+    widths[ACTION] = min(widths[ACTION], max(width - others + kept, ACTION_COLUMNS_MIN))
+    for at, name in enumerate(names):
+        justify: JustifyMethod = "right" if name in ("exposure", "age") else "left"
+        gives_way = at in (ACTION, WHY)
+        table.add_column(
+            name, justify=justify, width=widths[at] if gives_way else None, overflow="fold", no_wrap=not gives_way
+        )
     for row in rows:
-        row[ACTION].truncate(room, overflow="ellipsis")
         table.add_row(*row)
     return table
 

@@ -21,12 +21,13 @@ AT_HAND_MAX = 10
 PATH_COLUMNS = 80
 
 
-def for_reading(asked: argparse.Namespace, *, new: bool = False) -> Ledger:
+def for_reading(asked: argparse.Namespace, *, new: bool = False, made_by: str = "") -> Ledger:
     """Open a receipts file that exists, with no action registered; nothing is created and nothing can be sent.
 
     Args:
         asked: has `store`, and `actions` where the verb knows it.
         new: it may be created after all.
+        made_by: the option by which it would be.
 
     Raises:
         StoreUnsafe: there is no such file, or it cannot be trusted.
@@ -35,7 +36,7 @@ def for_reading(asked: argparse.Namespace, *, new: bool = False) -> Ledger:
 
     path = _store(asked) or _store_of_actions(asked) or Path(DEFAULT_STORE)
     if not new:
-        must_exist(path)
+        must_exist(path, made_by=made_by)
     return open_ledger(path)
 
 
@@ -61,12 +62,13 @@ def for_acting(asked: argparse.Namespace, *, default_actions: Path | None = None
     return actions.load(spec, store=_store(asked), new=new)
 
 
-def must_exist(path: Path) -> None:
+def must_exist(path: Path, *, made_by: str = "") -> None:
     """Refuse a receipts file that is not there: a command that only reads must not make one."""
     if not path.exists():
         here = at_hand()
         found = f"; in this folder there is {', '.join(here)}" if here else ""
-        raise StoreUnsafe(str(path), f"does not exist{found}; name the receipts file with --store or ${STORE}")
+        or_made = f", or let {made_by} make it" if made_by else ""
+        raise StoreUnsafe(str(path), f"does not exist{found}; name the receipts file with --store or ${STORE}{or_made}")
 
 
 def at_hand() -> list[str]:

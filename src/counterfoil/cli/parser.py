@@ -72,6 +72,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a narrow locale must not turn a receipt into a traceback
+    if not given:
+        return _verbs()
     try:
         asked = _parse(given)
     except _Refused as refused:
@@ -81,6 +83,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as left:  # --help and --version have said everything
         return int(left.code or 0)
     return _carry_out(asked)
+
+
+def _verbs() -> int:
+    """What there is, for whoever says nothing yet; on standard error, because nothing was asked and nothing done."""
+    try:
+        _parse(["--help"])
+    except SystemExit:
+        return exits.BAD_CALL
+    raise AssertionError("--help leaves")
 
 
 def _carry_out(asked: argparse.Namespace) -> int:

@@ -117,7 +117,7 @@ def _adopt(asked: argparse.Namespace) -> int:
 
     loaded = policies.load(asked.file)
     _warn(loaded)
-    with exits.terminable(), for_reading(asked, new=asked.new) as ledger:
+    with exits.terminable(), for_reading(asked, new=asked.new, made_by="--new") as ledger:
         seen, before = policies.in_force(ledger.store)
         named, stood = digest(loaded.policy), digest(before) if before else ""
         changes = rulebook.changes(before, loaded.policy)

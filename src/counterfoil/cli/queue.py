@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from counterfoil.cli import exits, parser
-from counterfoil.cli.list import next_step as next_of_unresolved
-from counterfoil.cli.list import why as why_unresolved
+from counterfoil.cli.stands import next_step as next_of_unresolved
+from counterfoil.cli.stands import why as why_unresolved
 from counterfoil.domain.lifecycle import lifecycle, permission_now
-from counterfoil.domain.schedule import APPROVE, CALL
+from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH
 from counterfoil.domain.words import Dispatch
 from counterfoil.runtime.queue import Asks, Fill, Queue, Waiting, arranged, read
 
@@ -70,7 +70,10 @@ def why(entry: Waiting) -> str:
     if entry.unreadable:
         return "its record cannot be read"
     if operation.unresolved:
-        return why_unresolved(operation, entry.outcome)
+        return f"{entry.unreached or why_unresolved(operation, entry.outcome)}{_overridden(entry)}"
+    if entry.stale and not _over(entry):
+        answered = "asked" if operation.step == APPROVE else "approved"
+        return f"{answered} under an earlier policy, which counts no longer"
     if operation.step == APPROVE and asked is not None:
         said = f"{len(asked.approved_by)} of {asked.people} approvals, {figure(operation.value)} at risk"
         return said + (", and time is over" if _over(entry) else "")
@@ -101,11 +104,14 @@ def next_step(entry: Waiting) -> str:
     if entry.unreadable:
         return "verify the file"
     if operation.unresolved:
-        return next_of_unresolved(operation, entry.now)
+        return f"{_next_of_unresolved(entry)}{_put_off(entry)}"
     again = "a further attempt" if operation.dispatch is not Dispatch.NOT_STARTED else "the same call"
     if _over(entry):
         return f"{again} asks anew"
     who = "the worker sends it, or revoke"
+    if entry.stale:
+        worker = "the worker or " if operation.step == DISPATCH else ""
+        return f"ask again: {worker}{again} does"
     if entry.held_by:
         who = "settle what holds it, release it, or revoke it"
     elif entry.breaker:
@@ -115,6 +121,24 @@ def next_step(entry: Waiting) -> str:
     elif operation.step == CALL:
         who = f"{again} sends it, or revoke"
     return who + _until(entry)
+
+
+def _overridden(entry: Waiting) -> str:
+    so_far, of = entry.overridden
+    return f"; override {so_far} of {of}" if of else ""
+
+
+def _next_of_unresolved(entry: Waiting) -> str:
+    so_far, of = entry.overridden
+    if of and so_far >= of:
+        return "attempt --basis operator_override"
+    return next_of_unresolved(entry.operation, entry.now)
+
+
+def _put_off(entry: Waiting) -> str:
+    from counterfoil.cli.marks import moment
+
+    return f"; people wait until {moment(entry.put_off_until)} UTC" if entry.put_off_until else ""
 
 
 def _over(entry: Waiting) -> bool:
@@ -185,12 +209,16 @@ def _entry(entry: Waiting) -> dict[str, Any]:
         "next": next_step(entry),
         "held_by": list(entry.held_by),
         "breaker": entry.breaker or None,
+        "stale": entry.stale,
         "owner": operation.owner or None,
         "business_owner": entry.business_owner or None,
         "asked": None if asked is None else msgspec.to_builtins(asked),
         "escalates_at": entry.escalates_at,
         "escalates_to": entry.escalates_to or None,
         "escalated": entry.escalated,
+        "passed_up_to": entry.passed_to or None,
+        "put_off_until": entry.put_off_until or None,
+        "overridden": {"people": entry.overridden[0], "of": entry.overridden[1]} if entry.overridden[1] else None,
         "overdue": entry.overdue,
         "abandoned": entry.abandoned,
     }

@@ -84,8 +84,9 @@ def _escalation(entry: Waiting) -> tuple[Text, Text]:
         return Text("not passed up" if entry.abandoned else "unknown", style=QUIET), Text("")
     left = entry.escalates_at - entry.now
     when = Text(f"in {duration(left)}") if left > 0 else Text(f"overdue by {duration(-left)}", style=f"bold {AMBER}")
-    before = f", {entry.escalated} before" if entry.escalated else ""
-    return when, Text.assemble(("to ", QUIET), clipped(entry.escalates_to, NAME_COLUMNS), (before, QUIET))
+    before = f"; {entry.escalated} before" if entry.escalated else ""
+    last = f", last to {clipped(entry.passed_to, NAME_COLUMNS)}" if entry.passed_to else ""
+    return when, Text.assemble(("to ", QUIET), clipped(entry.escalates_to, NAME_COLUMNS), (before + last, QUIET))
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
@@ -96,7 +97,11 @@ def _strip(found: Queue, now: float) -> Text:
         said = Text(EMPTY, style=QUIET)
     else:
         waits = "waits" if found.waiting == 1 else "wait"
-        said = Text.assemble((f"{found.waiting} {waits}", STRONG), f"  {figure(found.exposed)} exposed")
+        said = Text.assemble((f"{found.waiting} {waits}", STRONG))
+        resting = sum(entry.abandoned for entry in found.shown)
+        if resting:
+            said += Text(f"  {resting} abandoned, shown")
+        said += Text(f"  {figure(found.exposed)} exposed")
     return said + Text(f"   {moment(now)[11:]} UTC", style=QUIET)
 
 

@@ -59,7 +59,7 @@ def as_json(receipt: Receipt) -> dict[str, object]:
         "next": operation.step,
         "due_at": operation.due_at or None,
         "because": list(receipt.because),
-        "result": receipt.result,
+        "result": receipt.result if receipt.kept else None,
     }
 
 

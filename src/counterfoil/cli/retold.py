@@ -165,7 +165,10 @@ def _why_claimed(happened: Happened, begun: Begun) -> Iterator[tuple[str, str]]:
     policy = f"policy {short(begun.policy)}" if begun.policy else "no policy in force"
     if begun.rule:
         policy = f"rule {_cut(begun.rule)} of {policy}"
-    if begun.attempt.approval:
+    if happened.overrides:
+        events = ", ".join(f"event {seq} by {_cut(by)}" for seq, by in happened.overrides)
+        yield "override", f"{events}; {policy}"
+    elif begun.attempt.approval:
         people = ", ".join(map(_cut, happened.approved_by)) or "people that are not on record any more"
         yield "approval", f"event {begun.attempt.approval}, by {people}; {policy}"
     else:
@@ -205,7 +208,10 @@ def _grounds(said: Decided) -> Iterator[tuple[str, str]]:
 
 
 def _noted(event: Event, noted: Noted) -> Iterator[tuple[str, str]]:
-    if event.kind is EventKind.LOOKING:
+    if noted.note == "reopened":
+        said = "late evidence left it unresolved again while this one holds their effect; once this one is settled"
+        yield "rule", f"{said}, that one holds it: evidence is never refused"
+    elif event.kind is EventKind.LOOKING:
         yield "rule", f"the read budget: {noted.facts.get('used', '?')} of {noted.facts.get('of', '?')}"
     elif event.kind is EventKind.HELD:
         yield "rule", "one unresolved operation for each effect"

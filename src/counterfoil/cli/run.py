@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 from counterfoil.cli import exits, parser
 from counterfoil.domain.errors import BadValue
+from counterfoil.domain.words import Permission
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -66,7 +67,7 @@ def _run(asked: argparse.Namespace, ledger: Ledger, file: IO[bytes]) -> int:
     from counterfoil.cli.reasons import reasons
     from counterfoil.cli.terminal import print_json
 
-    with _watching(file) as watch:
+    with _watching(file, asked.wait) as watch:
         batch = Batch(ledger, lines(file), concurrency=asked.concurrency, wait_seconds=asked.wait, watcher=watch)
         stopped_by = 0
         try:
@@ -114,10 +115,10 @@ def _beside(file: Path) -> Path | None:
 class _Watch:
     """Says on standard error what happens, and draws a bar where that is a terminal."""
 
-    def __init__(self, progress: Progress | None, total: int | None) -> None:
+    def __init__(self, progress: Progress | None, total: int | None, seconds: float) -> None:
         self._progress = progress
         self._task = None if progress is None else progress.add_task("sending", total=total)
-        self._said = 0
+        self._said, self._waits, self._seconds = 0, False, seconds
         self._first: dict[str, int] = {}
         self._same: dict[str, list[int]] = {}
 
@@ -146,6 +147,12 @@ class _Watch:
             self.asked(line)
 
     def waiting(self, operations: int) -> None:
+        if not self._waits and self._progress is None:
+            from counterfoil.cli.terminal import note
+
+            word = "1 operation whose outcome is" if operations == 1 else f"{operations} operations whose outcome is"
+            note(f"every line is asked; waiting up to {self._seconds:g} s for {word} unknown (--wait)")
+        self._waits = True
         if self._progress is not None and self._task is not None:
             word = "operation" if operations == 1 else "operations"
             self._progress.update(self._task, description=f"looking at {operations} {word}")
@@ -164,9 +171,9 @@ class _Watch:
 
 
 @contextlib.contextmanager
-def _watching(file: IO[bytes]) -> Iterator[_Watch]:
+def _watching(file: IO[bytes], seconds: float) -> Iterator[_Watch]:
     if not sys.stderr.isatty():
-        yield _Watch(None, None)
+        yield _Watch(None, None, seconds)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -176,7 +183,7 @@ def _watching(file: IO[bytes]) -> Iterator[_Watch]:
     total = count(file) if file.seekable() else None
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console(sys.stderr), transient=True) as progress:
-        yield _Watch(progress, total)
+        yield _Watch(progress, total, seconds)
 
 
 def _ranges(lines: list[int]) -> str:
@@ -206,6 +213,8 @@ def _summarise(tally: Tally, why: Reasons, to: Hints) -> None:
     more = len(tally.unresolved) - NAMED_MAX
     if more > 0:
         note(f"and {more} more")
+    if tally.counts().get(Permission.PENDING.value):
+        note(f"people are asked: {to.read('queue')}")
     note(f"next: {to.read('list', *(['--unresolved'] if tally.unresolved else []))}")
 
 
@@ -216,7 +225,7 @@ def _draw(tally: Tally, why: Reasons) -> None:
     from counterfoil.cli.marks import Legible
     from counterfoil.cli.terminal import console
 
-    table = Table("outcome", "operations", "why", box=SIMPLE, padding=(0, 2, 0, 0))
+    table = Table("where it stands", "operations", "why", box=SIMPLE, padding=(0, 2, 0, 0))
     table.columns[1].justify = "right"
     table.columns[2].overflow = "fold"
     for word, number in tally.counts().items():

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from counterfoil.cli import leaf, marks
+from counterfoil.cli import leaf, marks, sentences
 from counterfoil.cli.asking import on_receipt
 from counterfoil.cli.hint import Hints
 from counterfoil.cli.list import KEY_COLUMNS, read
@@ -70,22 +70,29 @@ class Sheet:
         to: makes the commands that are printed.
         payload: with the payload and what replays return.
         whole: with every basis that is blocked, and its rule.
+        actions: the actions that were named; their contracts are at hand.
     """
 
-    def __init__(self, ledger: Ledger, history: History, to: Hints, *, payload: bool, whole: bool = False) -> None:
-        self._history = msgspec.structs.replace(history, read=ledger.store.uptime())
-        self._payload = payload
+    def __init__(
+        self, ledger: Ledger, history: History, to: Hints, *, payload: bool, whole: bool = False, actions: str = ""
+    ) -> None:
+        history = msgspec.structs.replace(history, read=ledger.store.uptime())
+        self._violations = audit(history)
         self._entry = read(ledger, history.operation)
+        history = msgspec.structs.replace(history, operation=ledger.as_held_now(history.operation))
+        self._history, self._payload = history, payload
         self._now = self._entry.now
         self._attempts, _ = attempts_of(history.events)
         self._begun = first_begun(history.events)
-        self._contract = contract_at_hand(history)
+        self._contract = contract_at_hand(history, actions)
         self._standing = authority_of(history.events, self._attempts)
         self._negative = negative(history)
-        self._violations = audit(history)
         self._removed = removed_of(history.events)
         self._refused = ledger.store.refusals(history.operation.n)
-        found = steps(history, self._contract, to, outcome=self._entry.outcome, now=self._now, every=whole)
+        found = steps(
+            history, self._contract, to, outcome=self._entry.outcome, now=self._now, every=whole,
+            policy=ledger.governance.digest,
+        )  # fmt: skip
         self._steps = sorted(found, key=lambda step: not step.allowed)
 
     def page(self, width: int) -> RenderableType:
@@ -241,9 +248,12 @@ class Sheet:
             yield Text("nothing", style=QUIET)
         found = (begun_of(event) for event in self._history.events if event.kind is EventKind.BEGUN)
         begun = {record.attempt.number: record for record in found}
-        for attempt in self._attempts:
+        first, count, last = leaf.ends(self._attempts)
+        for attempt in (*first, *last):
             if attempt.number > 1:
                 yield Text("")
+            if count and attempt is last[0]:
+                yield from (leaf.between(count, "attempts"), Text(""))
             yield from leaf.tried(attempt, begun.get(attempt.number), now=self._now)
 
     def _observations(self) -> Text:
@@ -260,9 +270,12 @@ class Sheet:
             yield Text(leaf.removed_line(self._history.events[0]), style=QUIET)
         elif not observed:
             yield Text("nothing yet", style=QUIET)
-        for number, event in enumerate(observed, start=1):
+        first, count, last = leaf.ends(list(enumerate(observed, start=1)))
+        for number, event in (*first, *last):
             if number > 1:
                 yield Text("")
+            if count and event is last[0][1]:
+                yield from (leaf.between(count, "observations"), Text(""))
             yield from leaf.evidence(number, event, payload=self._payload)
 
     def _unknown(self) -> Iterator[RenderableType]:
@@ -285,10 +298,11 @@ class Sheet:
         events = self._history.events
         if len(events) > EVENTS_SHOWN:
             yield Text(f"{len(events) - EVENTS_SHOWN} earlier; export has all", style=QUIET)
-        rows = Table.grid(padding=(0, 2, 0, 0))
+        rows, counts = Table.grid(padding=(0, 2, 0, 0)), sentences.counted(events)
         for event in events[-EVENTS_SHOWN:]:
+            said = leaf.happening(event, counts.get(event.seq, 0))
             rows.add_row(
-                Text(str(event.seq), style=STRONG), Text(moment(event.at)[11:]), Text(leaf.happening(event)),
+                Text(str(event.seq), style=STRONG), Text(moment(event.at)[11:]), Text(said),
                 Text(event.hash.hex()[:8], style=QUIET),
             )  # fmt: skip
         yield rows

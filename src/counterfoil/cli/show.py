@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from counterfoil.cli import exits, parser
@@ -43,7 +44,10 @@ def run(asked: argparse.Namespace) -> int:
         from counterfoil.cli.sheet import Sheet
 
         out = console()
-        sheet = Sheet(ledger, history, hints(asked, ledger.store.path), payload=asked.payload, whole=asked.all)
+        sheet = Sheet(
+            ledger, history, hints(asked, ledger.store.path), payload=asked.payload, whole=asked.all,
+            actions=asked.actions or os.environ.get(parser.ACTIONS, ""),
+        )  # fmt: skip
         out.print(Legible(sheet.page(out.width)))
     return exits.DONE
 

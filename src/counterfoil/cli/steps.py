@@ -5,7 +5,9 @@ Judged by the same rules that carry a step out; showing it decides nothing.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -27,7 +29,7 @@ from counterfoil.domain.event import (
     first_begun,
 )
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.override import overridden_by, override_stands
+from counterfoil.domain.override import overridden_by, override_share, override_stands
 from counterfoil.domain.payload import gone_said
 from counterfoil.domain.retry import Situation, decide_retry
 from counterfoil.domain.schedule import WAITING
@@ -50,6 +52,10 @@ CONDITIONS = (
 """What "not found" has to fulfil before it is evidence: as the calculator names its failing, and as it reads met."""
 
 
+NOT_AT_HAND = "the contract the receipt pins is not at hand here: --actions FILE.yaml brings it"
+OVERRIDDEN = "as many people as it took have decided it, and it goes once"
+
+
 class Negative(msgspec.Struct, frozen=True, kw_only=True):
     """The latest look that found nothing and proved nothing."""
 
@@ -66,19 +72,37 @@ class Negative(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(said for failing, said in CONDITIONS if failing not in missing)
 
 
-def contract_at_hand(history: History) -> Contract | None:
-    """The very contract the receipt pins, where the catalogue has it; None where it does not, or has changed."""
+def contract_at_hand(history: History, actions: str = "") -> Contract | None:
+    """The very contract the receipt pins, where the catalogue or an actions file has it; None where neither does.
+
+    Args:
+        history: the operation with its events.
+        actions: the actions that were named; a module is not imported only to be asked.
+    """
     from counterfoil import contracts
-    from counterfoil.domain.errors import ContractInvalid
+    from counterfoil.domain.errors import CounterfoilError
 
     begun = first_begun(history.events)
     if begun is None:
         return None
+    for named in (begun.contract_id, *_named_by(actions)):
+        with contextlib.suppress(CounterfoilError):  # whoever sends is told what is wrong with it
+            found = contracts.load(named)
+            if digest(found) == begun.contract:
+                return found
+    return None
+
+
+def _named_by(actions: str) -> tuple[str, ...]:
+    from counterfoil.domain.errors import CounterfoilError
+    from counterfoil.runtime.actions import contracts_of
+
+    if not actions.endswith((".yaml", ".yml")):
+        return ()
     try:
-        found = contracts.load(begun.contract_id)
-    except ContractInvalid:
-        return None
-    return found if digest(found) == begun.contract else None
+        return contracts_of(Path(actions))
+    except CounterfoilError:
+        return ()
 
 
 def negative(history: History) -> Negative | None:
@@ -95,9 +119,10 @@ def negative(history: History) -> Negative | None:
     return None
 
 
-def steps(
-    history: History, contract: Contract | None, to: Hints, *, outcome: Outcome, now: float, every: bool = True
-) -> list[Step]:
+def steps(  # noqa: PLR0913 - everything that a step is judged by
+    history: History, contract: Contract | None, to: Hints, *, outcome: Outcome, now: float, every: bool = True,
+    policy: str | None = None,
+) -> list[Step]:  # fmt: skip
     """Name every step with whether it may be taken now.
 
     Args:
@@ -107,6 +132,7 @@ def steps(
         every: each basis that is blocked, with its rule; else one line for all of them.
         outcome: as it reads now.
         now: seconds since the epoch.
+        policy: the digest of the policy in force; None where that is not known.
     """
     operation = history.operation
     attempts, _ = attempts_of(history.events)
@@ -114,7 +140,7 @@ def steps(
     if gone and not operation.unresolved:
         return [Step(name="send again, on any basis", allowed=False, because="; ".join(gone))]
     if not attempts or (operation.dispatch is Dispatch.NOT_STARTED and not operation.unresolved):
-        return list(not_sent(history, to, now))
+        return list(not_sent(history, to, now, policy))
     found = [] if _happened(outcome) and not operation.unresolved else [_look(history, contract, to)]
     if operation.unresolved:
         said = "kept as an operator's finding, beside what was observed"
@@ -125,16 +151,24 @@ def steps(
         if every:
             found += for_people(history, to)
     elif operation.step in WAITING:
-        found += asked(history, to, now)
+        found += asked(history, to, now, policy)
     if contract is None:
-        said = "the contract the receipt pins is not at hand here; the command judges it"
-        found.append(Step(name="send again", allowed=False, because=said))
+        found.append(_unjudged(history, to))
         return found
     if gone:
         found.append(Step(name="send again, on any basis", allowed=False, because="; ".join(gone)))
         return found
     again = list(_again(history, contract, to, attempts, now))
     return found + (_gathered(again) if every else _shortened(again))
+
+
+def _unjudged(history: History, to: Hints) -> Step:
+    """A further attempt whose contract nobody has here: only what people decided about it is known."""
+    if override_stands(history.events) and not _ended(history.operation):
+        basis = Basis.OPERATOR_OVERRIDE.value
+        command = to.act("attempt", history.operation.id, f"--basis {basis} {WHO}")
+        return Step(name=f"send again, {basis}", allowed=True, because=OVERRIDDEN, command=command)
+    return Step(name="send again", allowed=False, because=NOT_AT_HAND)
 
 
 def _shortened(found: list[Step]) -> list[Step]:
@@ -171,7 +205,8 @@ def _look(history: History, contract: Contract | None, to: Hints) -> Step:
     against = _against_look(history, contract)
     if against:
         return Step(name="look", allowed=False, because=against)
-    of = f"a read; {operation.looks} of {contract.read_budget.looks_max} used" if contract else "a read"
+    assert contract is not None  # noqa: S101 - it was asked
+    of = f"a read; {operation.looks} of {contract.read_budget.looks_max} used"
     return Step(name="look", allowed=True, because=of, command=command)
 
 
@@ -179,7 +214,7 @@ def _against_look(history: History, contract: Contract | None) -> str:
     if not history.operation.unresolved:
         return "the operation is resolved"
     if contract is None:
-        return ""
+        return NOT_AT_HAND
     if contract.reconcile != "allowed" or not contract.looks:
         return "the contract names no look" if not contract.looks else "the contract forbids looks"
     if history.operation.looks >= contract.read_budget.looks_max:
@@ -220,5 +255,6 @@ def _undecided(history: History) -> str:
     """How far an override has come; the claim itself is judged by the policy that is in force then."""
     people = overridden_by(history.events)
     if people:
-        return f"more people must decide it: so far {safe(', '.join(people))}"
+        _, of = override_share(history.events)
+        return f"more people must decide it: so far {safe(', '.join(people))}, {len(people)} of {of}"
     return "no override is decided; counterfoil override records one"

@@ -15,6 +15,12 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.lifecycle import permission_now
 from counterfoil.domain.words import Dispatch, Finding, Outcome, Permission, Source
 
+LANES_FIRST, LANES_MAX = 3, 7
+"""Of many attempts the first and the last have lanes; more is a staircase that nobody reads."""
+
+POINTS_ENDS, POINTS_MAX = 3, 24
+"""Of more evidence than this the first and the last few have a mark of their own."""
+
 
 class Span(msgspec.Struct, frozen=True):
     """One stretch of a lane."""
@@ -98,7 +104,9 @@ def _span(start: float, end: float, value: StrEnum) -> Span:
 
 def _unseen(lane: Lane, removed: Removed) -> Lane:
     """How it went until then is not on record any more: only when it was asked, and what it had come to."""
-    return Lane(lane.name, (Span(removed.created_at, removed.updated_at, REMOVED, "removed"), *lane.spans))
+    known, *later = lane.spans
+    known = msgspec.structs.replace(known, start=min(known.start, removed.updated_at))
+    return Lane(lane.name, (Span(removed.created_at, removed.updated_at, REMOVED, "removed"), known, *later))
 
 
 def _permissions(history: History, end: float, now: float) -> Iterator[Span]:
@@ -140,10 +148,17 @@ def _dispatches(frames: Sequence[_Frame], start: float, end: float) -> list[Lane
     attempts = frames[-1].attempts
     if not attempts:
         return [Lane("dispatch", (_span(start, end, Dispatch.NOT_STARTED),))]
-    many = len(attempts) > 1
-    return [
-        Lane(f"dispatch {a.number}" if many else "dispatch", tuple(_dispatch(a, frames, start, end))) for a in attempts
-    ]
+    if len(attempts) == 1:
+        return [Lane("dispatch", tuple(_dispatch(attempts[0], frames, start, end)))]
+    first, between, last = attempts, 0, attempts[:0]
+    if len(attempts) > LANES_MAX:
+        first, last = attempts[:LANES_FIRST], attempts[LANES_FIRST - LANES_MAX :]
+        between = len(attempts) - LANES_MAX
+    lanes = [Lane(f"dispatch {a.number}", tuple(_dispatch(a, frames, start, end))) for a in first]
+    if between:
+        until = last[0].started_at
+        lanes.append(Lane("", (Span(attempts[LANES_FIRST].started_at, until, REMOVED, f"and {between} more between"),)))
+    return lanes + [Lane(f"dispatch {a.number}", tuple(_dispatch(a, frames, start, end))) for a in last]
 
 
 def _dispatch(attempt: Attempt, frames: Sequence[_Frame], start: float, end: float) -> Iterator[Span]:
@@ -182,10 +197,15 @@ def _outcomes(frames: Sequence[_Frame], end: float, outcome: Outcome) -> Iterato
 
 
 def _points(events: tuple[Event, ...]) -> Iterator[Point]:
-    observed = (event for event in events if event.kind is EventKind.OBSERVED)
-    for number, event in enumerate(observed, start=1):
+    observed = list(enumerate((event for event in events if event.kind is EventKind.OBSERVED), start=1))
+    between = observed[POINTS_ENDS:-POINTS_ENDS] if len(observed) > POINTS_MAX else []
+    for number, event in observed:
+        if between and between[0][0] < number <= between[-1][0]:
+            continue  # many alike share the mark of the first of them
         evidence = evidence_of(event)
-        yield Point(event.at, mark_of(evidence.source), f"e{number}", heard(evidence))
+        shared = bool(between) and number == between[0][0]
+        name = f"e{number}-{between[-1][0]}" if shared else f"e{number}"
+        yield Point(event.at, mark_of(evidence.source), name, "" if shared else heard(evidence))
 
 
 def heard(evidence: Evidence) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from counterfoil.cli.hint import WHO, Hints
 from counterfoil.cli.step import Step
+from counterfoil.domain.approval import STALE, is_stale
 from counterfoil.domain.decision import GIVEN_UP, authority
 from counterfoil.domain.event import History
 from counterfoil.domain.lifecycle import permission_now
@@ -15,33 +16,36 @@ from counterfoil.domain.words import Disposition, Permission
 LATER = "nothing left, so the same call may dispatch it"
 
 
-def not_sent(history: History, to: Hints, now: float) -> Iterator[Step]:
+def not_sent(history: History, to: Hints, now: float, policy: str | None = None) -> Iterator[Step]:
     """Name the steps of an operation of which nothing may have left.
 
     Args:
         history: the operation with its events.
         to: makes the commands.
         now: seconds since the epoch.
+        policy: the digest of the policy in force; None where that is not known.
     """
     operation = history.operation
     permission = permission_now(operation, now)
     if permission is Permission.PENDING:
-        yield from asked(history, to, now)
-    yield _call_again(history, permission)
+        yield from asked(history, to, now, policy)
+    anew = policy is not None and is_stale(authority(history), policy)
+    yield _anew() if anew and permission in _OPEN else _call_again(history, permission)
     if operation.held_by:
         said = "its caller may then ask again beside what holds it; it sends nothing"
         yield Step(name="release", allowed=True, because=said, command=to.act("release", operation.id, WHO))
     if permission is Permission.AUTHORIZED:
-        yield from asked(history, to, now)
+        yield from asked(history, to, now, policy)
 
 
-def asked(history: History, to: Hints, now: float) -> Iterator[Step]:
+def asked(history: History, to: Hints, now: float, policy: str | None = None) -> Iterator[Step]:
     """Name what people may answer to a question that is open, or do about what may still be sent.
 
     Args:
         history: the operation with its events.
         to: makes the commands.
         now: seconds since the epoch.
+        policy: the digest of the policy in force; None where that is not known.
     """
     operation, standing = history.operation, authority(history)
     permission = permission_now(operation, now)
@@ -49,11 +53,21 @@ def asked(history: History, to: Hints, now: float) -> Iterator[Step]:
         return
     if permission is Permission.PENDING and standing.proposed is not None:
         said = f"{len(standing.approved_by)} of {standing.proposed.required.people} have approved it"
-        yield Step(name="approve", allowed=True, because=said, command=to.read("approve", operation.id, WHO))
+        if policy is not None and is_stale(standing, policy):
+            yield Step(name="approve", allowed=False, because=STALE)
+        else:
+            yield Step(name="approve", allowed=True, because=said, command=to.read("approve", operation.id, WHO))
         yield Step(name="deny", allowed=True, because="for good", command=to.read("deny", operation.id, WHO))
     elif permission is Permission.AUTHORIZED and (standing.proposed or operation.step == CALL):
         said = "nothing is claimed after it, for good"
         yield Step(name="revoke", allowed=True, because=said, command=to.read("revoke", operation.id, WHO))
+
+
+def _anew() -> Step:
+    return Step(name="call again", allowed=True, because="people are asked anew, under the policy in force")
+
+
+_OPEN = (Permission.PENDING, Permission.AUTHORIZED)
 
 
 def _call_again(history: History, permission: Permission) -> Step:

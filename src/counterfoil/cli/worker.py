@@ -65,12 +65,16 @@ def _idle(pending: list[Operation]) -> str:
     return f"nothing is due; {', '.join(said) or 'nothing is unresolved'}"
 
 
+def _counted(actions: int) -> str:
+    return "1 action" if actions == 1 else f"{actions} actions"
+
+
 def _announce(ledger: Ledger, *, as_json: bool) -> None:
     """Say on standard error that it runs, and on what: standard output is for steps."""
     from counterfoil.cli.terminal import note
 
     if not as_json:
-        note(f"working on {ledger.store.path}: {len(ledger.registry)} actions; Ctrl+C or SIGTERM ends it")
+        note(f"working on {ledger.store.path}: {_counted(len(ledger.registry))}; Ctrl+C or SIGTERM ends it")
 
 
 class Sweeps:
@@ -88,6 +92,7 @@ class Sweeps:
         self._worker = Worker(ledger, self._stepped)
         self._before: dict[str, int] = {}
         self._said: dict[str, str] = {}
+        self._unregistered: set[str] = set()
         self.swept = self.printed = 0
         self.codes: set[int] = set()
 
@@ -100,8 +105,24 @@ class Sweeps:
             self._before = {operation.id: operation.seq for operation in self._ledger.store.pending()}
             self._said = {name: said for name, said in self._said.items() if not name or name in self._before}
             self._worker.sweep()
+            self._say_unregistered()
         except Unavailable as error:
             self._stepped("", error)
+
+    def _say_unregistered(self) -> None:
+        """Name each action, once, of which something waits for a worker and which this one does not have."""
+        from counterfoil.cli.terminal import note, safe
+
+        waiting = Counter(
+            operation.action
+            for operation in self._ledger.store.pending()
+            if operation.step not in _IDLE and operation.action not in self._ledger.registry
+        )
+        for action in sorted(waiting.keys() - self._unregistered):
+            count = waiting[action]
+            who = "1 operation waits" if count == 1 else f"{count} operations wait"
+            note(f"{who} for a worker that has the action {safe(action)!r}: it is not registered here")
+        self._unregistered |= waiting.keys()
 
     def _stepped(self, operation: str, what: Receipt | Exception) -> None:
         from counterfoil.cli import receipts

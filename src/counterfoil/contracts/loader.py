@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from counterfoil.contracts.document import Document, Tokens, read_text
+from counterfoil.contracts.refusal import in_words
 from counterfoil.domain import pointer
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.errors import ContractInvalid
@@ -40,6 +41,10 @@ def load(name_or_path: str | Path) -> Contract:
         ContractInvalid: there is no such contract, or it is wrong: at which line, at which key and why.
     """
     return _File(_locate(name_or_path)).contract()
+
+
+def _named(unknown: re.Match[str] | None) -> str:
+    return f"{unknown[1]}: " if unknown else ""
 
 
 def _locate(name_or_path: str | Path) -> Path:
@@ -115,7 +120,7 @@ class _File:
         tokens = self._tokens(path, message)
         unknown = re.search(r"unknown field `([^`]*)`", problem)
         line = self._document.line_of((*tokens, unknown[1]) if unknown else tokens)
-        return self._refused(line, f"{path}: {problem[:1].lower()}{problem[1:]}")
+        return self._refused(line, f"{path}: {_named(unknown)}{in_words(Contract, problem, tokens)}")
 
     def _tokens(self, path: str, message: str) -> Tokens:
         """Read a path such as `$.answers[0].where`; for a member the model does not name, find which one it is."""

@@ -37,7 +37,7 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
     text: bytes | None = None
     """Its canonical form, where the provider has made it already."""
     kept: bool = True
-    """False where the value has no canonical form: then nobody gets it, not even the first caller."""
+    """False where the value has no canonical form: then only the call that made it has it, from its flight."""
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):

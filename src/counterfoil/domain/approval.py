@@ -19,6 +19,7 @@ from counterfoil.domain.words import Finding, Permission
 
 EXPIRED = "the approval ended before it was used"
 UNANSWERED = "nobody answered in time, which is no approval"
+STALE = "it was asked under a policy that is in force no longer, so no answer to it counts: the same call asks anew"
 USED_UP = "the approval is used up"
 
 
@@ -105,6 +106,17 @@ def named(by: str) -> str:
 def changed(approved: Bound, now: Bound) -> tuple[str, ...]:
     """The fields in which two bindings differ."""
     return tuple(name for name in Bound.__struct_fields__ if getattr(approved, name) != getattr(now, name))
+
+
+def is_stale(standing: Authority, policy: str) -> bool:
+    """Whether a question, and any answer to it, counts for nothing because another policy is in force.
+
+    Args:
+        standing: who has allowed it what.
+        policy: the digest of the one in force; empty where none was ever adopted.
+    """
+    open_still = standing.permission in (Permission.PENDING, Permission.AUTHORIZED)
+    return standing.proposed is not None and open_still and standing.proposed.bound.policy != policy
 
 
 def authority_of(events: Sequence[Event], attempts: Sequence[Attempt]) -> Authority:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from counterfoil.domain.approval import EXPIRED, UNANSWERED, Authority, binding, named
+from counterfoil.domain.approval import EXPIRED, STALE, UNANSWERED, Authority, binding, is_stale, named
 from counterfoil.domain.command import Amendment, Declined, Rule
 from counterfoil.domain.decision import (
     GIVEN_UP,
@@ -25,18 +25,21 @@ from counterfoil.domain.schedule import allowed_step
 from counterfoil.domain.words import Dispatch, Disposition, Permission
 
 
-def approve(who: Decider, *, bound: str) -> Rule:
+def approve(who: Decider, *, bound: str, policy: str | None = None) -> Rule:
     """Allow what was asked; with the last of the people the policy names, it is authorized.
 
     Args:
         who: never the requester, and one of the approvers where the policy names any.
         bound: the `binding` they were shown.
+        policy: the digest of the policy in force; None: the claim alone judges by it.
     """
 
     def judge(history: History, now: float) -> Judged | Declined:
         operation, standing = history.operation, authority(history)
         proposed = standing.proposed
         against = gone_said(history) + _against_approval(operation, standing, who, bound, now)
+        if policy is not None and is_stale(standing, policy):
+            against += (STALE,)
         if against or proposed is None:
             return Declined(because=against)
         facts = {"binding": bound, "of": proposed.required.people}

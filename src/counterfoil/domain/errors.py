@@ -327,7 +327,7 @@ class Held(NotSettled):
 
 
 class ResultGone(NotSettled):
-    """The effect took place; its result was erased, or removed by retention, and is nowhere any more."""
+    """The effect took place; its result was erased, removed by retention, or could not be kept."""
 
     code = "CF-405"
 

@@ -66,10 +66,20 @@ def counted(people: tuple[str, ...], terms: Terms) -> tuple[str, ...]:
 
 def override_stands(events: tuple[Event, ...]) -> bool:
     """Whether as many people have overridden it as it took when the last of them did; the claim judges it again."""
-    people = overridden_by(events)
-    said = [decided_of(e) for e in events if e.kind is EventKind.DECIDED]
-    asked = [int(d.facts.get("of", 1)) for d in said if d.decision == Verb.OVERRIDE.value]
-    return bool(people) and len(people) >= asked[-1]
+    so_far, of = override_share(events)
+    return 0 < of <= so_far
+
+
+def override_share(events: tuple[Event, ...]) -> tuple[int, int]:
+    """How many people have overridden it so far, and how many the last of them was told that it takes."""
+    said = _deciders(events, Verb.OVERRIDE)
+    return (len(said), int(said[-1].facts.get("of", 1))) if said else (0, 0)
+
+
+def release_share(events: tuple[Event, ...]) -> tuple[int, int]:
+    """The same of a release that has not lifted the hold yet."""
+    said = _deciders(events, Verb.RELEASE)
+    return (len(said), int(said[-1].facts.get("of", 1))) if said else (0, 0)
 
 
 def _deciders(events: tuple[Event, ...], verb: Verb) -> tuple[Decided, ...]:

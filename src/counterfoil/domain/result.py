@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from counterfoil.domain import canonical, pointer
@@ -40,6 +42,18 @@ def kept(event: Event) -> dict[str, object]:
 ERASED, REMOVED = "erased", "removed"
 """Why a result that was kept is no more: its body was erased, or its record was removed by retention."""
 
+NOT_KEPT, TOO_LARGE = "not_kept", "too_large"
+"""On record in the place of a result: it has no canonical form, or one of more than 64 KiB."""
+_LOST = {
+    NOT_KEPT: "not kept, because a value in it has no canonical form",
+    TOO_LARGE: "not kept, because it is larger than 64 KiB",
+}
+
+
+def result_lost(facts: Mapping[str, object]) -> str:
+    """Why the result of this evidence could not be kept; empty where it was, or where there was none."""
+    return _LOST.get(str(facts.get("result", "")), "")
+
 
 def kept_result(history: History) -> object:
     """The result of the evidence that proved the effect, or None where none was kept."""
@@ -57,9 +71,16 @@ def result_gone(history: History) -> str:
     if removed is not None and removed.returned:
         return REMOVED
     for event in history.events:
+        if event.kind is not EventKind.OBSERVED:
+            continue
         # Whether the body held a result or facts only cannot be known any more: it is not said to have been nothing.
-        if event.kind is EventKind.OBSERVED and event.body is None:
-            said = evidence_of(event)
-            if said.body_digest and said.finding in (Finding.SUCCEEDED, Finding.ACCEPTED):
-                return ERASED
+        said = evidence_of(event)
+        if said.finding not in (Finding.SUCCEEDED, Finding.ACCEPTED):
+            continue
+        if said.body_digest and event.body is None:
+            return ERASED
+        facts = kept(event).get("facts")
+        lost = result_lost(facts) if isinstance(facts, dict) else ""
+        if lost:
+            return lost
     return ""

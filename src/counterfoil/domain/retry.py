@@ -8,6 +8,7 @@ import msgspec
 
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import KEYED, Contract
+from counterfoil.domain.patience import ATTEMPTS_MAX, PATIENCE, TOO_MANY, against_repeat
 from counterfoil.domain.terms import OneShot
 from counterfoil.domain.words import AttemptClass, Basis, Discrepancy, Finding
 
@@ -98,6 +99,8 @@ def decide_retry(situation: Situation, *, automatic: bool, basis: Basis | None =
     refused = _never(situation)
     if refused:
         return RetryDecision(allowed=False, because=refused)
+    if (automatic or basis is None) and len(situation.attempts) >= ATTEMPTS_MAX:
+        return RetryDecision(allowed=False, because=(TOO_MANY,))
     candidates = (basis,) if basis else (_AUTOMATIC if automatic else (Basis.NOT_SENT,))
     because: list[str] = []
     for candidate in candidates:
@@ -106,6 +109,8 @@ def decide_retry(situation: Situation, *, automatic: bool, basis: Basis | None =
             return RetryDecision(
                 allowed=True, basis=candidate, attempt_class=CLASS_OF[candidate], because=(ALLOWED[candidate],)
             )
+        if against in PATIENCE:  # this basis holds, and nothing but its time is not there: no other needs naming
+            return RetryDecision(allowed=False, because=against)
         because += [reason for reason in against if reason not in because]
     if basis is None and not automatic:
         because.append(ASK)
@@ -163,7 +168,11 @@ def _against_replay(situation: Situation, *, automatic: bool) -> tuple[str, ...]
         NOT_QUIESCED: not (eternal or _quiesced(situation)),
         USED_UP: automatic and _used(situation, AttemptClass.SAME_KEY) >= contract.automatic_attempts.same_key_replay,
     }
-    return tuple(reason for reason, fails in failed.items() if fails) + _against_retention(situation)
+    against = tuple(reason for reason, fails in failed.items() if fails) + _against_retention(situation)
+    # Only where nothing else is against it: what waits is not due yet, and goes then.
+    if against or not automatic:
+        return against
+    return against_repeat(situation.attempts, contract.read_budget, situation.now)
 
 
 def _against_retention(situation: Situation) -> tuple[str, ...]:

@@ -228,14 +228,14 @@ def hand_over(contract: Contract, because: tuple[str, ...]) -> Rule:
         operation = history.operation
         if not operation.unresolved or operation.step not in (LOOK, REPLAY):
             return Declined(because=("nothing to hand over",))
-        step = REVIEW
+        step = Next(REVIEW)
         if operation.step == LOOK:
             attempts, discrepancy = attempts_of(history.events)
             folded = fold(attempts, discrepancy, follows=contract.follows)
             spent = contract.read_budget.looks_max
-            step = next_step(contract, attempts, folded, discrepancy, looks=spent, jitter=0.0).step
-        record = encode(Decided(decision=step, by="house", reason="; ".join(because)))
-        after = msgspec.structs.replace(operation, step=step, due_at=now)
+            step = next_step(contract, attempts, folded, discrepancy, looks=spent, jitter=0.0)
+        record = encode(Decided(decision=step.step, by="house", reason="; ".join(because)))
+        after = msgspec.structs.replace(operation, step=step.step, due_at=now + step.after_seconds)
         return Amendment(operation=after, events=(NewEvent(kind=EventKind.DECIDED, record=record),))
 
     return rule

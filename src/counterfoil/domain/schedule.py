@@ -6,6 +6,7 @@ import msgspec
 
 from counterfoil.domain.attempt import Attempt, Fold
 from counterfoil.domain.contract import Contract
+from counterfoil.domain.patience import wait_seconds
 from counterfoil.domain.words import AttemptClass, Discrepancy, Dispatch, Finding, Outcome
 
 RECOVER, LOOK, REPLAY, REVIEW = "recover", "look", "replay", "review"
@@ -66,7 +67,7 @@ def next_step(
         wait = budget.spacing_seconds * doubled if looks else budget.first_after_seconds
         return Next(LOOK, wait * (1 + budget.jitter * jitter))
     if _replays_left(contract, attempts):
-        return Next(REPLAY)
+        return Next(REPLAY, wait_seconds(attempts, budget) * (1 + budget.jitter * jitter))
     return Next(REVIEW)
 
 

@@ -83,6 +83,9 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
     asked.worker = worker
     if (asked.command == "certify") != bool(worker):
         raise RunFailed("certify takes the command to certify after a bare --, and nothing else takes one")
+    if asked.command == "certify" and asked.life < asked.deadline:
+        said = f"--life {asked.life:g} is shorter than --deadline {asked.deadline:g}"
+        raise RunFailed(f"{said}: a worker that waits as long as it may could not end in time")
     return asked
 
 

@@ -22,7 +22,7 @@ from counterfoil.lab.accident import ACCIDENTS, Accident, committed, let_pass
 from counterfoil.lab.control import drain
 from counterfoil.lab.credential import ENVIRONMENT
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.processes import Child, start_provider
+from counterfoil.lab.processes import ERRORS, Child, start_provider
 from counterfoil.lab.provider import ACCOUNT
 from counterfoil.lab.scoreboard import count_effects, read_only
 from counterfoil.store.opening import APPLICATION_ID
@@ -74,6 +74,8 @@ class Trial(NamedTuple):
     against: str
     """Why it does not hold; empty where it does."""
     seconds: float
+    last_words: str = ""
+    """The last line of what the worker said on standard error."""
 
 
 def run(
@@ -144,7 +146,7 @@ class _Case:
             outcome=outcome,
             waited_seconds=round(waited, 3),
         )
-        return Trial(row, self._against(row, met=met), time.monotonic() - begun)
+        return Trial(row, self._against(row, met=met), time.monotonic() - begun, self._last_words())
 
     def _start(self, environment: Mapping[str, str], output: str) -> Child:
         return Child(self._command, env=environment, ready_seconds=None, output=self._folder / output)
@@ -169,6 +171,10 @@ class _Case:
         said = (self._folder / SECOND).read_text("utf-8", "replace").split()
         return said[-1] if said and said[-1] in set(Outcome) else f"exit {code}"
 
+    def _last_words(self) -> str:
+        said = [line for name in (FIRST, SECOND) for line in _errors(self._folder / name)]
+        return said[-1] if said else ""
+
     def _over(self) -> float:
         """When all that the killed worker may have promised has passed; its receipts name what they promised."""
         over = time.time() + self._bounds.deadline_seconds + MARGIN_SECONDS
@@ -185,6 +191,13 @@ class _Case:
         if not met:
             return "the worker ended before the provider had committed anything, so that it met no accident"
         return "" if row.effects else "no effect, so that the worker met no accident"
+
+
+def _errors(output: Path) -> list[str]:
+    """What a life of the worker said on standard error, by line, without blank ones."""
+    path = output.with_suffix(ERRORS)
+    lines = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
+    return [line.strip() for line in lines if line.strip()]
 
 
 def told(port: int, key: str, state: Path, deadline_seconds: float) -> Mapping[str, str]:

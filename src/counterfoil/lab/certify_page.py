@@ -9,8 +9,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from counterfoil.cli.marks import OUTCOMES, RED, STRONG, SUCCEEDED, Legible, marked
-from counterfoil.cli.terminal import safe
+from counterfoil.cli.marks import OUTCOMES, QUIET, RED, STRONG, SUCCEEDED, Legible, marked
+from counterfoil.cli.terminal import clipped, safe
 from counterfoil.domain.words import Outcome
 from counterfoil.lab.accident import ACCIDENTS
 from counterfoil.lab.certify import Row, Trial
@@ -18,10 +18,11 @@ from counterfoil.lab.certify import Row, Trial
 if TYPE_CHECKING:
     from rich.console import Console
 
+LAST_WORDS_COLUMNS = 160
 _WORDS = {outcome.value: outcome for outcome in Outcome}
 
 
-def show(trials: Sequence[Trial], why: Sequence[str], console: Console) -> None:
+def show(trials: Sequence[Trial], why: Sequence[str], console: Console, *, kept: bool = False) -> None:
     """Print what the worker made of every accident, by the provider's own record."""
     first = trials[0].row
     console.print(Text.assemble((safe(first.subject), STRONG), f" ({first.runner}), by the provider's own record:"))
@@ -36,6 +37,11 @@ def show(trials: Sequence[Trial], why: Sequence[str], console: Console) -> None:
     console.print(Legible(table))
     for line in why:
         console.print(Text(line, style=f"bold {RED}"))
+    for trial in trials:
+        if trial.against and trial.last_words:
+            console.print(Text(f"{trial.row.case}, its last words: {clipped(trial.last_words, LAST_WORDS_COLUMNS)}"))
+    if why and not kept:
+        console.print(Text("--keep DIR leaves all that it said, and what the provider wrote down.", style=QUIET))
     if not why:
         console.print("One effect for one key, whatever became of the reply or of the worker.")
 

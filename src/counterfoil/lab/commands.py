@@ -334,7 +334,7 @@ def _certify(asked: argparse.Namespace) -> int:
         from counterfoil.cli.terminal import console
         from counterfoil.lab.certify_page import show
 
-        show(trials, result["why"], console())
+        show(trials, result["why"], console(), kept=bool(asked.keep))
     return _ended(result, as_json=asked.json)
 
 

@@ -57,7 +57,7 @@ def tell(story: Iterable[Mapping[str, Any]], console: Console) -> int:
     broken = 0
     for line in story:
         if "options" in line:
-            console.print(Text(str(line["options"]), style=QUIET))
+            _options(line["options"], console)
         elif "violations" in line:
             broken = len(line["violations"])
             for said in line["violations"]:
@@ -66,3 +66,30 @@ def tell(story: Iterable[Mapping[str, Any]], console: Console) -> int:
         else:
             console.print(f"{line['at']:14.4f}  {safe(line['said'])}", markup=False)
     return broken
+
+
+LEGEND = (
+    "seconds in the world, then who does what: `before` and `after` an effect of a plan (a process may die at either), "
+    "`commit` for what the store answered, `told` for what a caller was told; op_... is the operation it is about."
+)
+
+
+def _options(options: Mapping[str, Any], console: Console) -> None:
+    """What the world was drawn with, a line for each, and how to read what follows."""
+    table = Table("the world has", "", box=SIMPLE_HEAD, pad_edge=False)
+    table.columns[1].overflow = "fold"
+    for name, value in options.items():
+        table.add_row(name.replace("_", " "), _plain(value))
+    console.print(table)
+    console.print(Text(LEGEND, style=QUIET))
+    console.print()
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name.replace('_', ' ')} {_plain(share)}" for name, share in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.3g}" if isinstance(value, float) else str(value) or "none"

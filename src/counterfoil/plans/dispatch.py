@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 import msgspec
 
@@ -45,7 +46,7 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import SALT_BYTES, frozen_payload, gone_said, seal
 from counterfoil.domain.permission import Sought, needs_people, was_asked
-from counterfoil.domain.result import kept_result, result_gone
+from counterfoil.domain.result import kept_result, result_gone, result_lost
 from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Permission, Source, Standing
 from counterfoil.plans import observing
 from counterfoil.plans.claims import ClaimForm, begun_for, first_claim, first_proposal, proposal_again
@@ -53,7 +54,7 @@ from counterfoil.plans.effects import Ended, Find, Flight, Form, Plan, Redraw, R
 from counterfoil.ports.provider import SendOrder
 
 _ELSEWHERE = "its action is declared for another tenant or account now"
-_LOST = ("its result has no canonical form of at most 64 KiB, so nobody gets it, now or later",)
+_ONCE = "only the call that made it has its result, no later one: it was {}"
 
 DRAWS_MAX = 8
 """Row numbers drawn anew for one claim: two processes meet once in 256 within a millisecond, eight times never."""
@@ -195,14 +196,18 @@ def send(
     form, said = order.form, None
     if number == 1 and type(answer) is Returned and isinstance(form, ClaimForm):
         said = form.returned.fill(answer, salt)
+    whole: Any = None
     if said is None:
         evidence = observing.judged(action, answer, number, payload)
-        said = observing.sealed(observing.dated(evidence, flight.ended), salt)
+        said, whole = observing.sealed(observing.dated(evidence, flight.ended), salt), evidence.result
     # Crash here: answered and unrecorded; it reads as unknown until a look (test_crash_before_outcome).
     after = yield from observing.record(holder, said, action.contract, jitter=draw.jitter)
+    result, lost = said.result, result_lost(said.evidence.facts)
+    if lost:
+        result = flight.returned if whole is None else whole
     return Ended(
-        operation=after, standing=Standing.NEW, result=said.result, evidence_rule=said.evidence.rule,
-        because=_LOST if "result" in said.evidence.facts else (),
+        operation=after, standing=Standing.NEW, result=result, kept=not lost,
+        evidence_rule=said.evidence.rule, because=(_ONCE.format(lost),) if lost else (),
         error=flight.error,
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Flight:
     """Whether a byte may have left, kept outside the exchange so that an interruption still knows it."""
 
-    __slots__ = ("answer", "detached", "ended", "error", "may_have_left")
+    __slots__ = ("answer", "detached", "ended", "error", "may_have_left", "returned")
 
     def __init__(self) -> None:
         self.may_have_left = False
@@ -35,6 +35,9 @@ class Flight:
         """When the exchange was over; None where it was not, or nobody looked."""
         self.error: BaseException | None = None
         """What a guarded function raised: shown to its caller, never stored."""
+
+        self.returned: Any = None
+        """What a guarded function returned, where it has no form that could be kept: only its caller gets it."""
 
     def interrupted(self, reason: str) -> Answer:
         """What is known of a send that an exception cut short; a detached one may still leave."""
@@ -112,9 +115,11 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     operation: Operation
     standing: Standing
     result: Any = None
+    kept: bool = True
+    """A later call gets the same result; where it could not be kept, the call that made it has it alone."""
     because: tuple[str, ...] = ()
     gone: str = ""
-    """Why there is no result where one was kept: `erased` or `removed`."""
+    """Why there is no result where there was one: `erased`, `removed`, or that it could not be kept."""
     removed: bool = False
     """Retention removed its record: it is never sent again."""
     sendable: bool = True

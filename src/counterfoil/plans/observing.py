@@ -20,7 +20,7 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.judge import judge
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import RESULT_BYTES_MAX, salted_digest
-from counterfoil.domain.result import declared
+from counterfoil.domain.result import NOT_KEPT, TOO_LARGE, declared
 from counterfoil.domain.schedule import RECOVER
 from counterfoil.domain.steady import Steady
 from counterfoil.domain.words import Discrepancy, Dispatch, Finding, Outcome
@@ -135,7 +135,7 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
     line: bytes
     body: bytes | None
     result: Any = None
-    """None where it is too large to keep: the first caller gets what a replay gets."""
+    """As a replay returns it; None where it could not be kept."""
 
 
 def sealed(evidence: Evidence, salt: bytes) -> Sealed:
@@ -148,10 +148,10 @@ def sealed(evidence: Evidence, salt: bytes) -> Sealed:
         if evidence.result is None:
             raise  # an operator's own words, of which nothing is recorded yet
         # It happened all the same: what cannot be kept is nobody's, and the evidence goes on without it.
-        facts = {**evidence.facts, "result": "not_kept"}
+        facts = {**evidence.facts, "result": NOT_KEPT}
         return sealed(msgspec.structs.replace(evidence, result=None, facts=facts), salt)
     if len(kept) > RESULT_BYTES_MAX:
-        facts = {**evidence.facts, "result": "too_large"}
+        facts = {**evidence.facts, "result": TOO_LARGE}
         evidence = msgspec.structs.replace(evidence, result=None, facts=facts)
         kept = canonical.canonical({"facts": facts, "result": None})
     body = salt + kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from counterfoil.domain import rules, schedule
+from counterfoil.domain import patience, rules, schedule
 from counterfoil.domain.action import Action, Draw, Order
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Amend, Amended, Declined
@@ -75,7 +75,7 @@ def work(history: History, order: Order, draw: Draw, *, by: str) -> Plan[Ended]:
             stuck = bool(ended.because) and rules.NOT_DUE not in ended.because
         case schedule.REPLAY:
             ended = yield from further(order, draw, history, automatic=True)
-            stuck = ended.standing is not Standing.NEW
+            stuck = ended.standing is not Standing.NEW and patience.NOT_YET not in ended.because
         case schedule.DISPATCH:
             return (yield from _sent_or_ended(history, order, draw))
         case schedule.APPROVE | schedule.CALL:

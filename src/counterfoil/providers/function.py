@@ -81,7 +81,7 @@ class FunctionProvider:
         flight.may_have_left = True
         try:
             value = self._function(*args, **kwargs)
-            return _returned(value) if type(value) not in _PROMISES else _promised(value, flight)
+            return _returned(value, flight) if type(value) not in _PROMISES else _promised(value, flight)
         except Exception as error:  # noqa: BLE001 - silence becomes unknown, and nothing else
             return _raised(error, flight)
         finally:
@@ -98,7 +98,7 @@ class FunctionProvider:
         try:
             made: Awaitable[Any] = self._function(*args, **kwargs)
             value = await made
-            return _returned(value) if type(value) not in _PROMISES else _promised(value, flight)
+            return _returned(value, flight) if type(value) not in _PROMISES else _promised(value, flight)
         except Exception as error:  # noqa: BLE001 - silence becomes unknown, and nothing else
             return _raised(error, flight)
         finally:
@@ -147,8 +147,8 @@ def _promised(value: Any, flight: Flight) -> Silent:
     return Silent(may_have_left=True, reason="returned_unrun")
 
 
-def _returned(value: Any) -> Returned:
-    """The value as a replay will return it: first call and replay have the same type."""
+def _returned(value: Any, flight: Flight) -> Returned:
+    """The value as a replay will return it: first call and replay have the same type, where it can be kept."""
     if type(value) in _JSON_SCALARS:
         return Returned(value=value)
     try:
@@ -157,12 +157,16 @@ def _returned(value: Any) -> Returned:
         flat = type(value) is dict and _JSON_SCALARS.issuperset(map(type, value.values()))
         return Returned(value=value if flat else canonical.parse(text), text=text)
     except NotCanonical:
+        if hasattr(flight, "returned"):
+            flight.returned = value
         return Returned(value=None, kept=False)
 
 
 def _raised(error: Exception, flight: Flight) -> Answer:
     # One that carries a receipt was raised by another call's `expect()`: it says nothing of this function.
     own = isinstance(error, NotSettled) and error.receipt is None
+    if own and hasattr(flight, "error"):
+        flight.error = error  # its reason, for whoever called
     if own and isinstance(error, Rejected):
         return Refused(reason=_text(error.reason))
     if own and isinstance(error, NotSent):

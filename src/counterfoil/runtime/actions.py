@@ -12,6 +12,7 @@ from typing import Any, Literal, NoReturn, TypeVar
 import msgspec
 
 from counterfoil.contracts.document import Document, Tokens, read_text
+from counterfoil.contracts.refusal import in_words
 from counterfoil.domain import pointer
 from counterfoil.domain.action import Consequence
 from counterfoil.domain.errors import ActionsInvalid, BadValue, CallerError, SecretMissing, StoreUnsafe
@@ -124,6 +125,12 @@ def store_of(path: Path) -> Path | None:
     return _store(path, _File(path).head)
 
 
+def contracts_of(path: Path) -> tuple[str, ...]:
+    """The contracts that an actions file names: names of the catalogue, and paths as they are found from here."""
+    named = (action.contract for action in _File(path).actions().values())
+    return tuple(dict.fromkeys(_beside(path.parent, contract) for contract in named))
+
+
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
@@ -151,7 +158,7 @@ class _File:
 
     def refuse(self, at: Tokens, problem: str) -> NoReturn:
         """Refuse the file for what stands at a key."""
-        raise self.refused(self._document.line_of(at), f"{'.'.join(at)}: {problem}")
+        raise self.refused(self._document.line_of(at), f"{'.'.join(at)}: {problem}" if at else problem)
 
     def _check(self, action: HttpAction, at: Tokens) -> None:
         for where, reference in action.secrets.items():
@@ -171,15 +178,15 @@ class _File:
         try:
             return msgspec.convert(raw, model)
         except msgspec.ValidationError as error:
-            self._explain(str(error), at)
+            self._explain(str(error), at, model)
 
-    def _explain(self, message: str, at: Tokens) -> NoReturn:
+    def _explain(self, message: str, at: Tokens, model: type[Any]) -> NoReturn:
         """Turn the model's refusal into a file, a line and a key; values are not quoted by it."""
         problem, _, path = message.partition(" - at `$")
         steps = tuple(name or index for name, index in _STEP.findall(path.removesuffix("`")))
         unknown = re.search(r"unknown field `([^`]*)`", problem)
         wrong = (*at, *steps, *((unknown[1],) if unknown else ()))
-        self.refuse(wrong, "unknown key" if unknown else problem[:1].lower() + problem[1:])
+        self.refuse(wrong, in_words(model, problem, steps))
 
 
 def _pointers_of(action: HttpAction) -> Iterator[tuple[Tokens, str]]:

@@ -65,9 +65,10 @@ class Decisions:
         """
 
         def make(who: Decider, history: History) -> Rule:
-            return consent.approve(who, bound=_bound(history) if bound is None else bound)
+            in_force = self._ledger.governance.digest
+            return consent.approve(who, bound=_bound(history) if bound is None else bound, policy=in_force)
 
-        return self._decide(operation, Verb.APPROVE, by, reason, how, seen, make)
+        return self._decide(operation, Verb.APPROVE, by, reason, how, seen, make, by_policy=True)
 
     def deny(self, operation: str, *, by: str, reason: str, how: str = "", seen: int | None = None) -> Receipt:
         """Answer no, for good."""

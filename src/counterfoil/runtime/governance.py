@@ -60,6 +60,16 @@ class Governance:
         """The policy in force; None: none was ever adopted."""
         return (self._held or self._read()).policy
 
+    @property
+    def digest(self) -> str:
+        """The digest of the policy in force; empty: none was ever adopted."""
+        policy = self.policy
+        if policy is None:
+            return ""
+        from counterfoil.domain.policy import digest
+
+        return digest(policy)
+
     def refresh(self) -> int:
         """Read again which policy is in force; return its number."""
         return self._read().n

@@ -6,7 +6,7 @@ import copy
 import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Never, ParamSpec, TypeVar
 
 import msgspec
 
@@ -189,6 +189,9 @@ def _is_awaited(inspect: Any, function: Any) -> bool:
 # -- HTTP --------------------------------------------------------------------------------------------------------------
 
 
+_LEFT_OUT: Any = object()
+
+
 class GuardedHttp:
     """A guarded API: calling it with a payload and a key returns a `Receipt`."""
 
@@ -209,13 +212,21 @@ class GuardedHttp:
         self.registered.check_sendable(order)
         return order
 
-    def __call__(self, payload: Any, *, key: str | int | None = None) -> Receipt:
+    def __call__(self, payload: Any = _LEFT_OUT, *, key: str | int | None = None, **fields: Never) -> Receipt:
         """Send this payload at most once and return its receipt."""
+        self._check_call(payload, fields)
         return self._ledger.call(self.order(payload, key=key))
 
-    async def acall(self, payload: Any, *, key: str | int | None = None) -> Receipt:
+    async def acall(self, payload: Any = _LEFT_OUT, *, key: str | int | None = None, **fields: Never) -> Receipt:
         """The same on the running event loop."""
+        self._check_call(payload, fields)
         return await self._ledger.acall(self.order(payload, key=key))
+
+    def _check_call(self, payload: Any, fields: Mapping[str, Any]) -> None:
+        """Say how it is called to whoever called it as a function of the payload's fields."""
+        if fields or payload is _LEFT_OUT:
+            named = "{" + ", ".join(f"{name!r}: ..." for name in fields or ("FIELD",)) + "}"
+            raise TypeError(f"{self.action.name} takes its payload as one object: call it with ({named}, key=...)")
 
 
 def guard_http(

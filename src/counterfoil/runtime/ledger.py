@@ -229,7 +229,17 @@ class Ledger(Settling):
     def get(self, operation: str) -> Receipt:
         """Read one receipt; raises `NoSuchOperation`."""
         history = self.store.load(operation)
-        return self._receipt(dispatching.stands(history))
+        held = self.as_held_now(history.operation)
+        return self._receipt(dispatching.stands(msgspec.structs.replace(history, operation=held)))
+
+    def as_held_now(self, operation: Operation) -> Operation:
+        """An operation with what holds it now: the one on record may have been settled since, and others begun."""
+        if not operation.held_by or operation.dispatch is not Dispatch.NOT_STARTED:
+            return operation
+        holders = [o.id for o in self.store.holders(operation.effect) if o.id != operation.id]
+        if operation.held_by in holders:
+            return operation
+        return msgspec.structs.replace(operation, held_by=holders[0] if holders else "")
 
     def history(self, operation: str) -> History:
         """Read one operation with all its events."""

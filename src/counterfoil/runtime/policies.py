@@ -163,8 +163,16 @@ class _File:
 
     def _explain(self, message: str) -> NoReturn:
         """Turn the model's refusal into a file, a line and a key, with the words that may stand there."""
+        from counterfoil.contracts.refusal import in_words
+        from counterfoil.runtime.policy_entries import PolicyFile
+
         at, said, key = _understood(message)
+        if said == UNKNOWN:
+            said = in_words(PolicyFile, message, at[:-1])
         self._refuse(at, said + (f": one of {', '.join(_WORDS[key])}" if key in _WORDS else ""))
+
+
+UNKNOWN = "unknown key"
 
 
 def _understood(message: str) -> tuple[Tokens, str, str]:
@@ -173,7 +181,7 @@ def _understood(message: str) -> tuple[Tokens, str, str]:
     at = tuple(name or index for name, index in _STEP.findall(path.removesuffix("`")))
     unknown = re.search(r"unknown field `([^`]*)`", problem)
     if unknown:
-        return (*at, unknown[1]), "unknown key", ""
+        return (*at, unknown[1]), UNKNOWN, ""
     missing = re.search(r"missing required field `([^`]*)`", problem)
     if missing:
         return at, f"{missing[1]} is missing", missing[1]

@@ -51,8 +51,23 @@ def unmade(file: PolicyFile) -> Iterator[Flaw]:
         yield from _readable(("retention", str(i), "receipts"), kept.receipts)
 
 
+_GROUPS = ("group:", "team:", "role:")
+
+
+def _groups(at: Tokens, approvers: Sequence[str]) -> Iterator[Flaw]:
+    for i, name in enumerate(approvers):
+        if name.startswith(_GROUPS):
+            yield (
+                (*at, str(i)),
+                f"{name} is taken for one person's name: approvers are people, groups are not known here",
+            )
+
+
 def doubts(policy: Policy) -> Iterator[Flaw]:
     """What may be adopted, and could never do what was meant."""
+    for i, rule in enumerate(policy.rules):
+        yield from _groups(("rules", str(i), "approval", "approvers"), rule.approval.approvers if rule.approval else ())
+    yield from _groups(("override", "approvers"), policy.override.approvers)
     for i, rule in enumerate(policy.rules):
         asked = rule.approval
         if asked is None or asked.uses > 1:

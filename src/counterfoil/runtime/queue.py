@@ -6,20 +6,21 @@ Nothing is filtered, cut or abandoned out of sight: what is shown and what is co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from counterfoil.domain.action import Consequence
-from counterfoil.domain.approval import named
-from counterfoil.domain.decision import authority
+from counterfoil.domain.approval import decided_of, is_stale, named
+from counterfoil.domain.decision import Verb, authority
 from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.escalation import due, waits
-from counterfoil.domain.event import History
+from counterfoil.domain.event import EventKind, History, attempts_of
 from counterfoil.domain.lifecycle import outcome_now
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.override import holding
-from counterfoil.domain.policy import Escalation, Policy, breaker_of, escalation_of, terms_of
+from counterfoil.domain.override import holding, override_share
+from counterfoil.domain.patience import never_reached
+from counterfoil.domain.policy import Escalation, Policy, breaker_of, digest, escalation_of, terms_of
 from counterfoil.domain.schedule import CALL, DISPATCH, REST
 from counterfoil.domain.terms import NO_POLICY, Terms
 from counterfoil.domain.words import Dispatch, Outcome
@@ -59,6 +60,16 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """Of what waits to be sent: the unresolved operations of its effect that hold it back now."""
     breaker: str = ""
     """Of the same: the open breaker that lets nothing new go."""
+    put_off_until: float = 0.0
+    """Until when people put its next step off; 0 where they did not, or that time is over."""
+    passed_to: str = ""
+    """To whom it was passed up last; empty where it never was."""
+    overridden: tuple[int, int] = (0, 0)
+    """How many people have allowed one more attempt, and how many it takes."""
+    unreached: str = ""
+    """Why no worker repeats it any more, where the provider could not be reached."""
+    stale: bool = False
+    """Another policy is in force than the one people were asked under: whatever they say, they are asked anew."""
     unreadable: str = ""
     """Why its events cannot be read; it stands in the queue all the same."""
 
@@ -71,6 +82,11 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     def exposed(self) -> float:
         """The value at risk; nothing is, where nothing may have left."""
         return self.operation.value * max(self.operation.exposure, 1) if self.operation.unresolved else 0.0
+
+    @property
+    def at_stake(self) -> float:
+        """The value that would be at risk once it is sent: it ranks those of which nothing is exposed."""
+        return self.exposed if self.operation.unresolved else self.operation.value
 
     @property
     def unowned(self) -> bool:
@@ -158,7 +174,7 @@ def arranged(every: Sequence[Waiting], asks: Asks) -> Queue:
         every: all of it.
         asks: which part; whatever nobody owns is shown to everybody.
     """
-    ordered = sorted(every, key=lambda w: (-w.exposed * w.age, -w.age, w.operation.n))
+    ordered = sorted(every, key=lambda w: (-w.exposed * w.age, -w.at_stake * w.age, -w.age, w.operation.n))
     resting = [] if asks.abandoned else [w for w in ordered if w.abandoned]
     working = [w for w in ordered if asks.abandoned or not w.abandoned]
     mine = [w for w in working if asks.owner is None or w.unowned or w.operation.owner == asks.owner]
@@ -200,6 +216,7 @@ class _Reader:
 
     def __init__(self, ledger: Ledger, number: int, policy: Policy | None, tripped: frozenset[str]) -> None:
         self._ledger, self._number, self._policy, self._tripped = ledger, number, policy, tripped
+        self._digest = digest(policy) if policy else ""
 
     def one(self, operation: Operation) -> Waiting | None:
         """One operation with what its events say of it; None where it was settled since it was listed."""
@@ -208,6 +225,8 @@ class _Reader:
         try:
             history = self._ledger.history(operation.id)
             entry = waiting_of(history, escalation, now=now, alive=self._alive(history.operation))
+            if entry is not None and is_stale(authority(history), self._digest):
+                entry = msgspec.structs.replace(entry, stale=True)
             return None if entry is None else self._in_the_way(entry, history)
         except ValueError as error:  # msgspec's errors are, too; a receipt that cannot be read is no receipt less
             return Waiting(
@@ -275,6 +294,9 @@ def waiting_of(history: History, escalation: Escalation, *, now: float, alive: b
         now=now,
         asked=asked,
         business_owner=escalation.business_owner,
+        overridden=override_share(history.events),
+        unreached=never_reached(operation.step, attempts_of(history.events)[0]),
+        **_cared_for(history, now),
     )
     if not waits(operation):
         return entry
@@ -282,3 +304,12 @@ def waiting_of(history: History, escalation: Escalation, *, now: float, alive: b
     return msgspec.structs.replace(
         entry, escalates_at=passed.at, escalates_to=passed.to or NOBODY, escalated=passed.times
     )
+
+
+def _cared_for(history: History, now: float) -> dict[str, Any]:
+    """What people last decided about the work on it, as far as that holds still."""
+    said = [decided_of(event) for event in history.events if event.kind is EventKind.DECIDED]
+    until = next((float(d.facts["until"]) for d in reversed(said) if d.decision == Verb.WAIT.value), 0.0)
+    holds = until > now and history.operation.due_at == until
+    passed = next((str(d.facts["to"]) for d in reversed(said) if d.decision == Verb.ESCALATE.value), "")
+    return {"put_off_until": until if holds else 0.0, "passed_to": passed}

@@ -29,7 +29,7 @@ from counterfoil.domain.lifecycle import (
     permitted,
 )
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.result import ERASED
+from counterfoil.domain.result import ERASED, NOT_KEPT, REMOVED
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Lifecycle, Outcome, Permission, Standing
 from counterfoil.plans.effects import Ended
 
@@ -77,8 +77,8 @@ class Receipt:
     """One operation as this call found or left it. Outcomes are values: nothing here raises but `expect`."""
 
     __slots__ = (
-        "_alive", "_ledger", "_now", "_sendable", "because", "error", "gone", "operation", "removed", "result",
-        "standing",
+        "_alive", "_ledger", "_now", "_sendable", "because", "error", "gone", "kept", "operation", "removed",
+        "result", "standing",
     )  # fmt: skip
 
     def __init__(
@@ -89,13 +89,15 @@ class Receipt:
         """What this call was told: new, existing, held or unresolved."""
         self.result: Any = ended.result
         self.gone: str = ended.gone
-        """Why there is no result where one was kept: `erased` or `removed`; empty where there is one, or never was."""
+        """Why there is no result where there was one: `erased`, `removed`, or why it could not be kept; else empty."""
+        self.kept: bool = ended.kept
+        """Later calls get the same result; False where only this one has it, and `because` says why."""
         self.removed: bool = ended.removed
         """Retention removed its record: its key is never sent again."""
         self.because: tuple[str, ...] = ended.because
         """Why nothing was sent, in fixed sentences."""
         self.error = error
-        """What a guarded function raised, in this process only: it is never stored."""
+        """What a guarded function raised, its own `Rejected` too, in this process only: it is never stored."""
         self._ledger, self._now, self._alive = ledger, now, alive
         self._sendable = ended.sendable
 
@@ -138,11 +140,13 @@ class Receipt:
     def permitted(self) -> tuple[str, ...]:
         """The steps an agent may take next."""
         steps = permitted(self.operation, self.outcome, self.permission)
-        never = {USE_RESULT: self.result is None, CALL_AGAIN: not self._sendable}
+        never = {USE_RESULT: self.result is None or not self.kept, CALL_AGAIN: not self._sendable}
         return tuple(step for step in steps if not never.get(step))
 
     def expect(self) -> Any:
-        """Return the result of an effect that took place.
+        """Return the result of an effect that took place, and never None in the place of one.
+
+        The call that made it has it also where it could not be kept for later ones.
 
         Raises:
             OutcomeUnknown: it may have happened; do not send it again.
@@ -150,7 +154,7 @@ class Receipt:
             Held: another operation of the same effect is unresolved; nothing was sent for this one.
             NotAuthorized: it waits for people, or they said no; nothing was sent.
             NotSent: nothing left; the same call may dispatch again, unless its payload is gone.
-            ResultGone: it took place, and its result was erased or removed.
+            ResultGone: it took place, and its result was erased, removed, or could not be kept for this call.
         """
         outcome = self.outcome
         if self.discrepancy is Discrepancy.OPEN:
@@ -168,6 +172,10 @@ class Receipt:
             raise NotAuthorized(f"{self.id}: not sent, permission is {self.permission.value}", receipt=self)
         if self.dispatch is Dispatch.NOT_STARTED:
             raise NotSent(f"{self.id}: nothing was sent", receipt=self)
+        if outcome is Outcome.UNOBSERVED:
+            raise OutcomeUnknown(
+                f"{self.id}: another call of it is in progress: wait for it, do not send it again", receipt=self
+            )
         raise OutcomeUnknown(
             f"{self.id}: the effect may have happened; do not send it again: look, wait or ask an operator",
             receipt=self,
@@ -185,10 +193,10 @@ class Receipt:
             told["permission"] = self.permission.value
         if self.operation.held_by:
             told["held_by"] = self.operation.held_by
-        if outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED) and self.result is not None:
+        if outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED) and self.result is not None and self.kept:
             told["result"] = self.result
-        elif outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED) and self.gone:
-            told["result"] = ERASED
+        elif outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED) and (self.gone or not self.kept):
+            told["result"] = ERASED if self.gone in (ERASED, REMOVED) else NOT_KEPT
         told["permitted"] = list(self.permitted)
         return told
 

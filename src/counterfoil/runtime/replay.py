@@ -16,7 +16,7 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.mandate import Mandate
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.record import RECORDS, Record
-from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission
+from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission
 
 
 class Columns(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +44,8 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     """What people were last asked."""
     approved_by: tuple[str, ...]
     """Who has said yes to it so far."""
+    overrides: tuple[tuple[int, str], ...] = ()
+    """Of an attempt that an override let go: the events that decided it, and by whom."""
 
 
 def columns_of(operation: Operation) -> Columns:
@@ -74,6 +76,8 @@ class _Walk:
         self._approved_by: tuple[str, ...] = ()
         self._stood: Columns | None = None
         self._readable = True
+        self._overrides: tuple[tuple[int, str], ...] = ()
+        self._used_up: tuple[tuple[int, str], ...] = ()
 
     def step(self, event: Event) -> Happened:
         """One event with what it did to the columns."""
@@ -86,10 +90,13 @@ class _Walk:
         return Happened(
             event=event, record=record, before=before if self._readable else None, after=self._stood,
             first=self._first, asked=self._mandate.asked, approved_by=self._approved_by,
+            overrides=self._used_up if isinstance(record, Begun) else (),
         )  # fmt: skip
 
     def _follow(self, event: Event, record: Record) -> None:
         if isinstance(record, Begun):
+            self._used_up = self._overrides if record.basis == Basis.OPERATOR_OVERRIDE.value else ()
+            self._overrides = ()
             self._first = self._first or record
             self._attempts = (*self._attempts, msgspec.structs.replace(record.attempt, started_at=event.at))
         elif isinstance(record, Evidence) and self._attempts:
@@ -97,6 +104,7 @@ class _Walk:
             self._attempts, contradicts = settle(self._attempts, record)
             self._discrepancy = contradiction(stood, record, contradicts=contradicts)
             certain = record.finding is not Finding.UNKNOWN
+            self._overrides = () if certain else self._overrides
             told = certain or self._discrepancy is not stood
             self._mandate.news(certain=certain, back=told and self._fold().unresolved)
         elif isinstance(record, Proposed):
@@ -106,6 +114,8 @@ class _Walk:
             folded = self._fold()
             started = folded.dispatch is not Dispatch.NOT_STARTED
             _exhaust(self._mandate.decided(event, record, unresolved=folded.unresolved, started=started, done=False))
+            if record.decision == "override":
+                self._overrides = (*self._overrides, (event.seq, record.by))
             if record.decision == "approve":
                 self._approved_by = (*self._approved_by, named(record.by))
         elif isinstance(record, Removed):

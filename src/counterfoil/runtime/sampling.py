@@ -51,13 +51,15 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     settled_by: str = ""
     events: int = 0
     body: Body = Body.MISSING
+    tombstone: bool = False
+    """Retention removed how it went: what it came to is on record, and nothing to reconstruct it from."""
     because: tuple[str, ...] = ()
-    """Why it cannot be reconstructed; empty where it can."""
+    """What is wrong with it; empty where nothing is."""
 
     @property
     def reconstructed(self) -> bool:
         """The receipt alone says how it came to what it is."""
-        return not self.because
+        return not self.because and not self.tombstone
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +129,8 @@ def judge(history: History) -> Judged:
     if body is Body.MISSING:
         because.append("a body is gone, and nothing on record says who erased it")
     return Judged(
-        **_named(operation), events=len(history.events), body=body, because=tuple(dict.fromkeys(because))
+        **_named(operation), events=len(history.events), body=body, because=tuple(dict.fromkeys(because)),
+        tombstone=removed_of(history.events[:1]) is not None,
     )  # fmt: skip
 
 

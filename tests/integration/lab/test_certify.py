@@ -229,3 +229,21 @@ def test_only_certify_takes_somebody_elses_command():
     run = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert (run.returncode, run.stdout) == (3, "")
     assert "nothing else takes one" in run.stderr
+
+
+@pytest.mark.slow
+def test_a_life_that_is_shorter_than_what_may_be_waited_for_is_refused():
+    """No worker could both wait as long as it may and end in time: that is said before one is started."""
+    code, _, err = certify("--life", "1", "--deadline", "5", command=python("send()"))
+    assert code == 3
+    assert "--life 1 is shorter than --deadline 5" in err
+
+
+@pytest.mark.slow
+def test_the_last_words_of_a_worker_that_failed_are_told():
+    """What it said on standard error says why, and where all of it may be kept."""
+    program = "import sys; print('no such order', file=sys.stderr); sys.exit(7)"
+    code, lines, _ = certify(*SOON, command=[sys.executable, "-c", program])
+    assert code == 1
+    assert "T, its last words: no such order" in lines
+    assert lines[-1].startswith("--keep DIR leaves")

@@ -95,3 +95,20 @@ def test_a_secret_is_found_however_it_is_spelt(tmp_path, spelling):
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "log").write_bytes(b"x" * (canary.CHUNK_BYTES - 4) + forms[spelling] + b"y")
     assert canary.leaks(tmp_path, secret) == ["below/log"]
+
+
+def test_only_one_leaves_none_for_later():
+    """What was asked for by name is all that was asked for."""
+    plan = command.Plan(tier="pr", slugs=("send_before_record",))
+    assert [m.slug for m in plan.chosen()] == ["send_before_record"]
+    assert plan.left() == []
+    assert command.Plan(tier="pr").left() != [] or command.Plan(tier="full").left() == []
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_name_is_cut_in_the_list(width):
+    """A name that is cut cannot be given to `--only`."""
+    out = io.StringIO()
+    page.show_list(command.listed(), Console(file=out, width=width))
+    told = out.getvalue().split()
+    assert [m["slug"] for m in command.listed() if m["slug"] not in told] == []

@@ -37,6 +37,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         able = [m for m in CATALOGUE if not m.awaits and (m.tier == "pr" or self.tier == "full")]
         return sorted((m for m in able if not self.slugs or m.slug in self.slugs), key=lambda m: -m.weight)
 
+    def left(self) -> list[str]:
+        """What another tier would try; where mutants are named nothing else was meant."""
+        chosen = self.chosen()
+        return [] if self.slugs else [m.slug for m in CATALOGUE if m not in chosen and not m.awaits]
+
     def hunts(self) -> list[tuple[Mutant, int]]:
         """What is tried, and from which world on; what is not hunted in worlds is tried once."""
         return [(m, at) for m in self.chosen() for at in (HUNTS[self.tier] if m.subject == WORLDS else (0,))]
@@ -63,7 +68,7 @@ def run(plan: Plan, step: Callable[[str], None], keep: Path | None = None) -> di
     return {
         "tier": plan.tier, "mutants": BAR, "killed": len(killed),
         "pending": [{"number": m.number, "slug": m.slug, "awaits": m.awaits} for m in CATALOGUE if m.awaits],
-        "left": [m.slug for m in CATALOGUE if m not in chosen and not m.awaits],
+        "left": plan.left(),
         "survivors": survivors,
         "beyond": [m.slug for m in chosen if m.slug not in survivors and m.number > BAR],
         "broken_without": broken,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -42,10 +42,12 @@ def show(result: Mapping[str, Any], console: Console) -> None:
         console.print(Text("Not every mutant was noticed as it must be.", style=f"bold {RED}"))
 
 
-def show_list(mutants: Iterable[Mapping[str, Any]], console: Console) -> None:
+def show_list(mutants: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Print the catalogue."""
     table = Table("", "mutant", "what is done wrong", "noticed by", "in", box=SIMPLE_HEAD, pad_edge=False)
     table.columns[0].justify = "right"
+    table.columns[1].no_wrap, table.columns[1].overflow = False, "fold"  # never cut: it is what --only takes
+    table.columns[1].min_width = max(len(m["slug"]) for m in mutants)
     for m in mutants:
         where = Text(f"awaits {m['awaits']}", style=QUIET) if m["awaits"] else m["subject"]
         table.add_row(str(m["number"]), Text(m["slug"], style=STRONG), m["rule"], ", ".join(m["laws"]), where)

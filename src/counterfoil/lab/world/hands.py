@@ -6,6 +6,7 @@ import random
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from counterfoil.cli.named import SHORT_CHARS
 from counterfoil.domain.action import Draw
 from counterfoil.domain.command import Command, Reply
 from counterfoil.domain.errors import StoreBusy
@@ -69,11 +70,13 @@ class SimStore(SqliteStore):
     def _written(self, command: Command) -> Reply:
         world = self._world
         kind = type(command).__name__
+        world.about = about(command)
         world.point(f"before {kind}")
         if world.store_fails():
             self._process.sure = False
             raise StoreBusy(str(self.path))
         reply = self._durable(command)
+        world.about = about(command)
         if world.strikes("ack_lost"):
             self._process.sure = False
             world.seen(f"the acknowledgement of {kind} was lost")
@@ -96,14 +99,23 @@ class SimExecutor(Executor):
     def perform(self, effect: Effect) -> Any:
         """Carry one effect out, with a place before it and one after it."""
         kind = type(effect).__name__
+        self.world.about = about(effect)
         self.world.point(f"before {kind}")
         process = self.world.stage.process
         if isinstance(effect, Send) and process is not None:
             self.world.sending[process], self.world.sent_for[process] = effect.token, effect.operation
             process.sure = True
         reply = super().perform(effect)
+        self.world.about = about(effect)
         self.world.point(f"after {kind}")
         return reply
+
+
+def about(effect: object) -> str:
+    """The operation an effect is about, as its id begins; empty where it is about none yet."""
+    claim = getattr(effect, "claim", effect)
+    named = str(getattr(claim, "operation", "") or getattr(claim, "id", ""))
+    return named[:SHORT_CHARS] if named.startswith("op_") else ""
 
 
 class SimRoster:

@@ -82,6 +82,8 @@ class World:
         }
         self._trace = hashlib.sha256()
         self.tell: Callable[[float, str], None] | None = None
+        self.about = ""
+        """The operation that what happens next is about: told, and no part of what names the run."""
         """Told of everything that happens, as it does: seconds from the beginning, and words."""
         self.slept = 0.0
         """For how many seconds every host has slept."""
@@ -171,7 +173,7 @@ class World:
         """Add to what names this run."""
         self._trace.update(f"{self.stage.now:.6f} {words}\n".encode())
         if self.tell is not None:
-            self.tell(round(self.stage.now - EPOCH, 4), " ".join(map(str, words)))
+            self.tell(round(self.stage.now - EPOCH, 4), " ".join([*map(str, words), self.about]).rstrip())
 
     def digest(self) -> str:
         """What names this run: equal only where everything happened in the same order."""

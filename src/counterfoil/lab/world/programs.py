@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from counterfoil.cli.named import SHORT_CHARS
 from counterfoil.domain.answer import Answer
 from counterfoil.domain.errors import CounterfoilError, InvariantBroken
 from counterfoil.domain.schedule import CALL
@@ -117,6 +118,7 @@ def _call(world: World, ledger: Ledger, message: Message, queue: Queue) -> None:
         return
     if frozen(world.rows(receipt.id)) != order.intent.payload:
         world.violations.append(f"I9 {receipt.id}: it answers another payload than the one it froze")
+    world.about = receipt.id[:SHORT_CHARS]
     world.trace("told", receipt.standing, receipt.operation.outcome, receipt.operation.step)
     world.seen(f"a caller was told {receipt.standing.value}, {receipt.operation.outcome.value}")
     if world.strikes("redelivery"):
