@@ -106,7 +106,9 @@ def test_an_answer_is_compared_with_what_was_sent(says, finding, contradicts):
     plan, send = to_send(order(comparing))
     recorded = evidence_in(plan.send(answer))
     assert (recorded.finding, recorded.contradicts) == (finding, contradicts)
-    amend = next(late("op_1", comparing, 1, answer, draw(), send.order.payload))
+    plan = late("op_1", comparing, 1, answer, draw(), send.order.payload)
+    next(plan)
+    amend = plan.send(steady(NOON))
     assert (evidence_in(amend).finding, evidence_in(amend).contradicts) == (finding, contradicts)
 
 
