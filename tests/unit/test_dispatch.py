@@ -18,6 +18,7 @@ from tests.crash.stepping import (
     observed,
     order,
     ruled,
+    steady,
 )  # fmt: skip
 
 from counterfoil.domain import canonical
