@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import counterfoil
@@ -21,6 +22,7 @@ from counterfoil.lab.journal import read
 from counterfoil.lab.processes import Child
 from counterfoil.lab.provider import ACCOUNT, TOKEN
 from counterfoil.runtime.export import document as exported
+from counterfoil.store.uptime import uptime
 
 SECONDS = 20.0
 """How long a test waits for anything; whatever it waits for takes milliseconds."""
@@ -109,8 +111,9 @@ async def auntil(true: Callable[[], object]) -> None:
 
 
 def later(ledger, seconds: float = 60.0) -> None:
-    """Let the store's clock run ahead, past every deadline of the contracts here."""
+    """Let so much time pass by both of the store's clocks: past every deadline of the contracts here."""
     ledger.store._clock = lambda: time.time() + seconds
+    ledger.store.uptime = lambda: msgspec.structs.replace(uptime(), seconds=uptime().seconds + seconds)
 
 
 def guard(ledger, url, contract="lab.key", *, name="pay", **declared):

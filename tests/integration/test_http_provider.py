@@ -176,8 +176,9 @@ def test_a_look_that_shows_too_little_proves_no_absence(lab, behaviour):
     lab.fault(behaviour)
     _, reading = look(adapter, LOOKUP)
     verdict = absence(
-        look=LOOKUP.looks[0], reading=reading, looked_at=1e12, deadline=0.0, longest_delivery=1.0, quiesced=True
-    )
+        look=LOOKUP.looks[0], reading=reading, looked_at=1e12, elapsed=1e12, deadline=0.0, longest_delivery=1.0,
+        quiesced=True,
+    )  # fmt: skip
     assert reading.kind is ReadingKind.ABSENT
     assert not verdict.proven
 
@@ -186,8 +187,9 @@ def test_a_healthy_look_late_enough_proves_absence(lab):
     """With both controls, a strong complete look after the last possible moment is proof."""
     _, reading = look(provider(lab, LOOKUP), LOOKUP)
     verdict = absence(
-        look=LOOKUP.looks[0], reading=reading, looked_at=1e12, deadline=0.0, longest_delivery=1.0, quiesced=True
-    )
+        look=LOOKUP.looks[0], reading=reading, looked_at=1e12, elapsed=1e12, deadline=0.0, longest_delivery=1.0,
+        quiesced=True,
+    )  # fmt: skip
     assert verdict.proven
 
 
@@ -498,8 +500,9 @@ def test_nothing_there_is_not_yet_absence(calendar):
     reading = seen(adapter, payload, control="known@example.com")
     assert (reading.kind, reading.positive_control, reading.negative_control) == (ReadingKind.ABSENT, True, True)
     verdict = absence(
-        look=CALDAV.looks[0], reading=reading, looked_at=1e12, deadline=0.0, longest_delivery=1.0, quiesced=True
-    )
+        look=CALDAV.looks[0], reading=reading, looked_at=1e12, elapsed=1e12, deadline=0.0, longest_delivery=1.0,
+        quiesced=True,
+    )  # fmt: skip
     assert not verdict.proven
     assert verdict.earliest is None
 

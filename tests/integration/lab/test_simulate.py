@@ -71,6 +71,16 @@ def test_a_stranger_counts_the_same(kept):
     assert (counts["operations"], counts["second_effects"]) == (result["operations"], 0)
 
 
+def happened_again(folder):
+    """Whether something happened twice in this world because a person allowed it."""
+    said, happened = (
+        [json.loads(line) for line in (folder / name).read_text().splitlines()]
+        for name in ("words.jsonl", "effects.jsonl")
+    )
+    allowed = {word["name"] for word in said if word["verb"] == "override"}
+    return any(len({e["wire"] for e in happened if e["name"] == name and e["wire"]}) > 1 for name in allowed)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "figure"),
@@ -79,7 +89,7 @@ def test_a_stranger_counts_the_same(kept):
 def test_a_stranger_disagrees_aloud(kept, tmp_path, file, figure):
     """An effect that came of another request, a send more, or a word that nobody said: the recount says so."""
     folder, _ = kept
-    source = next(path.parent for path in sorted(folder.glob("*/words.jsonl")) if '"override"' in path.read_text())
+    source = next(path.parent for path in sorted(folder.glob("*/words.jsonl")) if happened_again(path.parent))
     for path in [source, folder / "result.json"]:
         subprocess.run(["cp", "-r", str(path), str(tmp_path)], check=True)
     target = tmp_path / source.name / file
