@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 import msgspec
 
@@ -11,14 +11,43 @@ from counterfoil.domain.event import SEQ_MAX, Event, EventKind, History
 from counterfoil.domain.operation import COLUMNS, Operation
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Outcome, Permission
 
-Runs = sqlite3.Connection | sqlite3.Cursor
-"""What runs statements. With a cursor each statement ends the one before: what is found is read at once."""
+
+class Found(Protocol):
+    """What one statement found or did."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows a writing statement wrote."""
+        ...
+
+    def fetchone(self) -> Any:  # noqa: ANN401 - a row is what its statement selects
+        """Read the next row; None where there is none."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """Read the rows that are left."""
+        ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Runs(Protocol):
+    """What runs statements: a connection or a cursor of either store. Each statement ends the one before.
+
+    Statements are written once for both, with `?` where a value goes. No statement may be left to fail: on PostgreSQL
+    a refused one ends its transaction, so that whatever may collide says ON CONFLICT DO NOTHING and is counted.
+    """
+
+    def execute(self, statement: str, parameters: Any = (), /) -> Found:  # noqa: ANN401 - whatever can be bound
+        """Run one statement."""
+        ...
+
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM operation "  # noqa: S608 - constant column names
 UPDATE = f"UPDATE operation SET {', '.join(f'{c} = ?' for c in COLUMNS[1:])} WHERE n = ? AND seq = ?"  # noqa: S608
 INSERT = f"INSERT INTO operation ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"  # noqa: S608
 INSERT_EVENT = "INSERT INTO event (id, kind, at, record, body, hash) VALUES (?, ?, ?, ?, ?, ?)"
-KEEP_TIME = "UPDATE clock SET at = max(at, ?)"
+KEEP_TIME = "UPDATE clock SET at = ? WHERE at < ?"
 INSERT_BODY = "INSERT INTO body (id, bytes) VALUES (?, ?)"
 _EVENTS = (
     "SELECT e.id, e.kind, e.at, e.record, coalesce(e.body, b.bytes), e.hash "
@@ -71,16 +100,15 @@ def by_key(db: Runs, tenant: str, actor: str, action: str, key: str) -> Operatio
 def latest(db: Runs) -> float:
     """The latest time on record: that was kept, and of the newest event and of all that is unresolved since then."""
     row = db.execute(
-        "SELECT max((SELECT coalesce(max(updated_at), 0.0) FROM operation WHERE unresolved > 0), "
-        "coalesce((SELECT at FROM event ORDER BY id DESC LIMIT 1), 0.0), "
-        "coalesce((SELECT at FROM clock), 0.0))"
+        "SELECT (SELECT max(updated_at) FROM operation WHERE unresolved > 0), "
+        "(SELECT at FROM event ORDER BY id DESC LIMIT 1), (SELECT at FROM clock)"
     ).fetchone()
-    return float(row[0])
+    return float(max(at or 0.0 for at in row))
 
 
 def keep_time(db: Runs, now: float) -> float:
     """Keep the time that is judged by, where none later is kept; return it."""
-    db.execute(KEEP_TIME, (now,))
+    db.execute(KEEP_TIME, (now, now))
     return now
 
 

@@ -104,7 +104,7 @@ class SqliteStore(Reader):
         """Keep the time where nothing is written: a restart goes on from at most so many seconds before it."""
         now = self.now()
         if now >= self._kept + within:
-            self.execute(rows.KEEP_TIME, (now,))
+            self.execute(rows.KEEP_TIME, (now, now))
             self._kept = now
 
     def _write_batch(self, jobs: list[Job[Command, Reply]]) -> None:
@@ -193,11 +193,11 @@ class SqliteStore(Reader):
     # -- maintenance -----------------------------------------------------------------------------------------------
 
     def settle_down(self) -> None:
-        """Empty the log after an erasure; see `retention.settle_down`."""
-        from counterfoil.store import retention
+        """Empty the log after an erasure; see `overwriting.settle_down`."""
+        from counterfoil.store import overwriting
 
         with self.lead() as db:
-            retention.settle_down(db)
+            overwriting.settle_down(db)
 
     def execute(self, statement: str, parameters: tuple[object, ...] = ()) -> None:
         """Run one small writing statement of its own (the worker registry); never on receipts."""
@@ -338,8 +338,8 @@ _RUNS: dict[type, Callable[[sqlite3.Cursor, Any, float], Reply]] = {
     Amend: transaction.amend,
     Propose: transaction.propose,
     Adopt: _later("policies", "adopt"),
-    Remove: _later("retention", "remove"),
-    Erase: _later("retention", "erase"),
+    Remove: _later("overwriting", "remove"),
+    Erase: _later("overwriting", "erase"),
     CountRefusals: _later("retention", "count_refusals"),
 }
 """What each command does inside its transaction."""
