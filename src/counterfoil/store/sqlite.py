@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from counterfoil.domain.command import (
@@ -47,6 +48,7 @@ class SqliteStore(Reader):
 
     def __init__(self, path: str | os.PathLike[str], *, clock: Callable[[], float] = time.time) -> None:
         self.path = opening.located(path)
+        self.name = str(self.path)
         self._clock = clock
         self._seen = 0.0
         self._seen_at = time.monotonic()
@@ -79,6 +81,10 @@ class SqliteStore(Reader):
                 self._close_connections()
                 raise
             FORKS.add(self)
+
+    def beside(self, tail: str) -> Path:
+        """Where what belongs to the file and cannot stand in it is kept: answers it could not take, and locks."""
+        return self.path.with_name(self.path.name + tail)
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
