@@ -45,7 +45,9 @@ class Server:
         with self.connect() as db:
             db.execute(f"CREATE SCHEMA {schema}")
         said = {"search_path": schema, **settings}
-        return self.url(options=" ".join(f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in said.items()))
+        return self.url(
+            options=" ".join(f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in said.items())
+        )
 
 
 @contextlib.contextmanager

@@ -167,8 +167,8 @@ def store_option(parser: argparse.ArgumentParser) -> None:
     """Declare `--store`."""
     parser.add_argument(
         "--store",
-        metavar="PATH",
-        help=f"the receipts file (default: ${STORE}, the actions file's `store`, or receipts.db in this folder)",
+        metavar="PATH|URL",
+        help=f"the receipts file or database (default: ${STORE}, the actions file's `store`, or ./receipts.db)",
     )
 
 

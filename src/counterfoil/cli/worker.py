@@ -70,7 +70,7 @@ def _announce(ledger: Ledger, *, as_json: bool) -> None:
     from counterfoil.cli.terminal import note
 
     if not as_json:
-        note(f"working on {ledger.store.path}: {len(ledger.registry)} actions; Ctrl+C or SIGTERM ends it")
+        note(f"working on {ledger.store.name}: {len(ledger.registry)} actions; Ctrl+C or SIGTERM ends it")
 
 
 class Sweeps:

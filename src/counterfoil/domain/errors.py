@@ -260,7 +260,7 @@ class StoreFull(Unavailable):
 
 
 class StoreAway(Unavailable):
-    """The database could not be reached, or its answer was lost: nothing was sent, and asking again finds what stands."""
+    """The database could not be reached, or its answer was lost: nothing was sent; asking again finds what stands."""
 
     code = "CF-305"
 

@@ -1,16 +1,17 @@
-"""Reaching a receipts database: what its URL says, and everything that must hold before one receipt is entrusted to it."""
+"""Reaching a receipts database: its URL, and everything that must hold before one receipt is entrusted to it."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from counterfoil.domain.errors import StoreAway, StoreUnsafe
+from counterfoil.store.choosing import shown
 from counterfoil.store.session import Session, meaning
 
 SERVER_VERSION_MIN = 13_00_00
@@ -32,7 +33,7 @@ SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_
     current_setting('full_page_writes'), current_setting('synchronous_commit'), current_setting('server_encoding'),
     current_setting('transaction_read_only'), pg_backend_pid()
 """
-# The plan of a prepared statement is kept for good; made while a table was small it would read the whole of it for ever.
+# The plan of a prepared statement is kept; made while a table was small, it would read the whole of it for ever.
 _PLANS = b"SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET extra_float_digits = 1"
 
 
@@ -60,24 +61,12 @@ def address(url: str) -> Address:
         plain = parts._replace(scheme="postgresql", query=urlencode(said, quote_via=quote)).geturl()
         known = conninfo_to_dict(plain)
     except (ValueError, psycopg.Error):
-        raise StoreUnsafe(_shown(url), "is no URL of a database: postgresql://USER@HOST:PORT/DATABASE") from None
+        raise StoreUnsafe(shown(url), "is no URL of a database: postgresql://USER@HOST:PORT/DATABASE") from None
     if pooled not in (None, "0", "1"):
-        raise StoreUnsafe(_shown(url), "says pooled=, and neither 1 nor 0")
+        raise StoreUnsafe(shown(url), "says pooled=, and neither 1 nor 0")
     missing = {key: value for key, value in _DEFAULTS.items() if key not in known}
     joined = plain + ("&" if said else "?") + urlencode(missing, quote_via=quote)
-    return Address(url=joined, name=_shown(url), pooled=None if pooled is None else pooled == "1")
-
-
-def _shown(url: str) -> str:
-    """User, host and database: no password, and no option, for one of them may be a password."""
-    try:
-        parts = urlsplit(url)
-        host = unquote(parts.hostname or "") or dict(parse_qsl(parts.query)).get("host", "")
-        user = f"{parts.username}@" if parts.username else ""
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return "postgresql:…"
-    return f"postgresql://{user}{host}{port}{parts.path}"
+    return Address(url=joined, name=shown(url), pooled=None if pooled is None else pooled == "1")
 
 
 def reach(to: Address, *, writes: bool) -> Session:

@@ -1,7 +1,7 @@
 """What a transaction on PostgreSQL locks before it reads: SQLite's one write lock, cut along what can collide.
 
-The locks are PostgreSQL's advisory ones, held to the end of the transaction: they need no session, and so work through a
-pooler of transactions. They are taken in one order everywhere and in one statement, and everything that is judged is
+The locks are PostgreSQL's advisory ones, held to the end of the transaction: they need no session, and so work through
+a pooler of transactions. They are taken in one order everywhere and in one statement, and everything that is judged is
 read after it. One stands for each effect, exclusive; one for each breaker, for what it counts; and one for the policy,
 shared by whatever is judged under its number and exclusive for the adoption of the next.
 """
@@ -25,7 +25,7 @@ SELECT CASE WHEN shared THEN pg_advisory_xact_lock_shared(key) ELSE pg_advisory_
         UNION ALL SELECT {KEY.format("effect")}, false FROM operation WHERE n = ANY ($3::bigint[])
     ) AS wanted GROUP BY key ORDER BY key
 ) AS ordered
-""".encode()
+""".encode()  # noqa: S608 - names of our own
 ROWS = b"SELECT n FROM operation WHERE n = ANY ($1::bigint[]) ORDER BY n FOR UPDATE"
 """What a rule is to judge, against whoever does not ask for the locks."""
 

@@ -1,4 +1,4 @@
-"""The schema of a receipts database: made where nothing stands, moved on only by whoever says so, refused where it is another's.
+"""The schema of a receipts database: made where nothing stands, moved on by a command, refused where it is another's.
 
 Workers of two versions never share a schema that either does not know: each ordinary write names the schema that it
 was written for, and is judged the slow way, and then refused, where another stands.
@@ -69,9 +69,11 @@ def migrate(session: Session, name: str, *, upto: int = SCHEMA) -> int:
     if stands > SCHEMA:
         raise StoreTooNew(name, found=stands, known=SCHEMA)
     if not stands and session.run(_TAKEN, ()).fetchone()[0]:  # type: ignore[index]
-        raise StoreUnsafe(name, "has tables of another program under the names of ours: give receipts a schema of their own")
+        raise StoreUnsafe(
+            name, "has tables of another program under the names of ours: give receipts a schema of their own"
+        )
     for migration in MIGRATIONS[stands:upto]:
-        session.db.execute(_script(migration))
+        session.db.execute(script(migration))
     if not stands:
         session.run(b"INSERT INTO book (n, id, schema) VALUES (1, $1, 0)", (os.urandom(8).hex(),))
     session.run(b"UPDATE book SET schema = $1", (upto,))
@@ -79,7 +81,8 @@ def migrate(session: Session, name: str, *, upto: int = SCHEMA) -> int:
     return stands
 
 
-def _script(name: str) -> bytes:
+def script(name: str) -> bytes:
+    """The statements of one migration."""
     from importlib import resources
 
     return resources.files("counterfoil.store.migrations.postgresql").joinpath(name).read_bytes()

@@ -2,46 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from counterfoil.domain.event import SEQ_MAX, Event, EventKind, History
 from counterfoil.domain.operation import COLUMNS, Operation
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Outcome, Permission
-
-
-class Found(Protocol):
-    """What one statement found or did."""
-
-    @property
-    def rowcount(self) -> int:
-        """How many rows a writing statement wrote."""
-        ...
-
-    def fetchone(self) -> Any:  # noqa: ANN401 - a row is what its statement selects
-        """Read the next row; None where there is none."""
-        ...
-
-    def fetchall(self) -> list[Any]:
-        """Read the rows that are left."""
-        ...
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-
-class Runs(Protocol):
-    """What runs statements: a connection or a cursor of either store. Each statement ends the one before.
-
-    Statements are written once for both, with `?` where a value goes. No statement may be left to fail: on PostgreSQL
-    a refused one ends its transaction, so that whatever may collide says ON CONFLICT DO NOTHING and is counted.
-    """
-
-    def execute(self, statement: str, parameters: Any = (), /) -> Found:  # noqa: ANN401 - whatever can be bound
-        """Run one statement."""
-        ...
-
+from counterfoil.ports.store import Runs as Runs  # noqa: PLC0414 - every module that runs statements names it from here
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM operation "  # noqa: S608 - constant column names
 UPDATE = f"UPDATE operation SET {', '.join(f'{c} = ?' for c in COLUMNS[1:])} WHERE n = ? AND seq = ?"  # noqa: S608

@@ -13,7 +13,7 @@ from psycopg.types.numeric import FloatBinaryDumper, Int8BinaryDumper
 from psycopg.types.string import BytesBinaryDumper
 
 from counterfoil.domain.errors import CounterfoilError, StoreAway, StoreBusy, StoreFull, StoreUnsafe
-from counterfoil.store.rows import Found
+from counterfoil.ports.store import Found
 
 LOCK_SECONDS = 10
 """How long a command waits for another's transaction before it answers `StoreBusy`."""
@@ -78,7 +78,7 @@ class Session:
             raise StoreFull(f"the database answered {said} where a commit was asked for; nothing was decided")
 
     def gone(self) -> bool:
-        """Whether the server has hung up while nothing was asked of it: then nothing can be lost by asking elsewhere."""
+        """Whether the server has hung up while nothing was asked of it: nothing is lost by asking anew."""
         if self.db.closed:
             return True
         if not self._idle.poll(0):
@@ -110,7 +110,9 @@ _LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 
 def lost(error: BaseException) -> bool:
     """Whether a connection broke: what was asked last may stand, and may not."""
-    return isinstance(error, _LOST) and (error.sqlstate is None or error.sqlstate[:2] == "08" or error.sqlstate[:3] == "57P")
+    return isinstance(error, _LOST) and (
+        error.sqlstate is None or error.sqlstate[:2] == "08" or error.sqlstate[:3] == "57P"
+    )
 
 
 def meaning(name: str, error: psycopg.Error) -> CounterfoilError:

@@ -23,8 +23,8 @@ LINK = (
 )
 """`domain.event.chain`, in SQL; it rests on extra_float_digits > 0."""
 
-# As `SqliteStore.now`: time goes on from where it was, where the clock was set back behind it. `seen` and `reckoned` are
-# what this process last judged by and what that makes it now; the time kept in the book is everybody's.
+# As `SqliteStore.now`: time goes on from where it was, where the clock was set back behind it. `seen` and `reckoned`
+# are what this process last judged by and what that makes it now; the time kept in the book is everybody's.
 _AT = """
     CASE WHEN clock >= greatest(seen, kept) THEN clock ELSE greatest(reckoned, kept) END AS at
     FROM (SELECT given.*, coalesce(said, extract(epoch FROM clock_timestamp())::double precision) AS clock,
@@ -51,7 +51,9 @@ def _given(columns: tuple[tuple[str, str], ...], *, many: bool) -> str:
     count = len(columns)
     times = ", ".join(f"${count + i}::{kind} AS {name}" for i, (name, kind) in enumerate(_TIME_COLUMNS, 1))
     if not many:
-        return "SELECT " + ", ".join(f"${i}::{kind} AS {name}" for i, (name, kind) in enumerate(columns, 1)) + f", {times}"
+        return (
+            "SELECT " + ", ".join(f"${i}::{kind} AS {name}" for i, (name, kind) in enumerate(columns, 1)) + f", {times}"
+        )
     arrays = ", ".join(f"${i}::{kind}[]" for i, (_, kind) in enumerate(columns, 1))
     names = ", ".join(name for name, _ in columns)
     return f"SELECT many.*, {times} FROM unnest({arrays}) AS many ({names})"  # noqa: S608 - names of our own
