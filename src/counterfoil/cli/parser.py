@@ -40,6 +40,7 @@ VERBS = (
     ("verify", "check every receipt's chain and projection"),
     ("audit", "take a random sample of receipts and say whether each can be reconstructed"),
     ("export", "write one operation as a JSON document"),
+    ("store", "check a store, prepare a database, and move a file into one"),
 )
 """Every verb with its one line; its module is `counterfoil.cli.VERB`."""
 

@@ -61,5 +61,10 @@ def open_store(store: str | os.PathLike[str], *, new: bool = True) -> Store:
     try:
         from counterfoil.store.postgresql import PostgresStore
     except ImportError as error:
-        raise StoreUnsafe(shown(str(store)), "needs psycopg: pip install 'counterfoil[postgresql]'") from error
+        raise missing(str(store)) from error
     return PostgresStore(str(store), new=new)
+
+
+def missing(url: str) -> StoreUnsafe:
+    """What is said where no driver is installed."""
+    return StoreUnsafe(shown(url), "needs psycopg: pip install 'counterfoil[postgresql]'")

@@ -33,8 +33,9 @@ SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_
     current_setting('full_page_writes'), current_setting('synchronous_commit'), current_setting('server_encoding'),
     current_setting('transaction_read_only'), pg_backend_pid()
 """
-# The plan of a prepared statement is kept; made while a table was small, it would read the whole of it for ever.
-_PLANS = b"SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET extra_float_digits = 1"
+# A prepared statement keeps one plan. Made while a table was small it would read the whole of it for ever, and made
+# anew each time it would cost more than the statement.
+_PLANS = b"SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET extra_float_digits = 1"
 
 
 class Address(NamedTuple):

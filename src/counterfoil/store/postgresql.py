@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,9 +29,11 @@ from counterfoil.domain.command import (
 from counterfoil.domain.errors import StoreAway, StoreUnsafe
 from counterfoil.store import locks, migrating, policies, retention, rows, statements, transaction
 from counterfoil.store.commit import GroupCommit, Job
-from counterfoil.store.connecting import Address, address, reach
+from counterfoil.store.connecting import address
+from counterfoil.store.connections import Connections
 from counterfoil.store.forking import FORKS
 from counterfoil.store.reader import Reader
+from counterfoil.store.reckoning import Reckoning
 from counterfoil.store.session import AGAIN, LOOK, Session, lost, meaning
 
 KEPT_SECONDS = 1.0
@@ -59,17 +60,13 @@ class PostgresStore(Reader):
     """There is no file."""
 
     def __init__(self, url: str, *, clock: Callable[[], float] | None = None, new: bool = True) -> None:
-        self._to: Address = address(url)
-        self.name = self._to.name
-        self._clock = clock
-        self._seen, self._seen_at = 0.0, time.monotonic()
-        """What was last judged by, and when that was, by this process's steady clock."""
+        to = address(url)
+        self.name = to.name
+        self._time = Reckoning(clock)
         self._kept = 0.0
         """The time that this process last kept in the book."""
-        self._pid = os.getpid()
         self._reading = threading.Lock()
-        self._writer: Session | None = None
-        self._reader: Session | None = None
+        self._lines = Connections(to)
         self._commit: GroupCommit[Command, Reply] = GroupCommit(self._write_batch)
         self.write: Callable[[Command], Reply] = self._commit.submit
         """Make one command durable and answer it; see `ports.store.Store`."""
@@ -77,19 +74,19 @@ class PostgresStore(Reader):
             try:
                 self._book = self._open(new=new)
             except BaseException:
-                self._hang_up()
+                self._lines.hang_up()
                 raise
             FORKS.add(self)
 
     def _open(self, *, new: bool) -> str:
-        session = self._writing()
+        session = self._lines.writing()
         try:
             if new and not migrating.found(session):
                 migrating.migrate(session, self.name)
             migrating.require(session, self.name)
-            self._saw(rows.latest(session))
-            if self._clock is None:
-                self._saw(self._moment(session)[0])
+            self._time.saw(rows.latest(session))
+            if self._time.clock is None:
+                self._time.saw(self._moment(session)[0])
             return migrating.identity(session)
         except psycopg.Error as error:
             raise meaning(self.name, error) from None
@@ -113,24 +110,13 @@ class PostgresStore(Reader):
 
     def now(self) -> float:
         """The store's clock: the server's, as it was last heard, and what has passed since."""
-        reckoned = self._reckoned()
-        if self._clock is None:
-            return reckoned
-        said = self._clock()
-        self._saw(said if said >= self._seen else reckoned)
-        return self._seen
-
-    def _reckoned(self) -> float:
-        return self._seen + time.monotonic() - self._seen_at
-
-    def _saw(self, at: float) -> None:
-        self._seen, self._seen_at = at, time.monotonic()
+        return self._time.now()
 
     def keep_time(self, *, within: float) -> None:
         """Keep the time where nothing is written, and hear the server's again."""
         with self.lead() as session:
             now = self._moment(session)[0]
-            self._saw(now)
+            self._time.saw(now)
             if now >= self._kept + within:
                 rows.keep_time(session, now)
                 self._kept = now
@@ -142,13 +128,15 @@ class PostgresStore(Reader):
                 self._slowly(left)
         except BaseException:
             # Crash here: whatever is undecided is written again, and each command recognises itself.
-            self._drop_writer()
+            self._lines.drop_writer()
             raise
 
     def _at_once(self, jobs: list[Job[Command, Reply]]) -> list[Job[Command, Reply]]:
         """Write what one statement can write; return what it could not, or what has to be looked at."""
-        if self._reckoned() >= self._kept + KEPT_SECONDS:
+        if self._time.reckoned() >= self._kept + KEPT_SECONDS:
             return jobs  # the time is kept with it
+        if not statements.AT_MIN <= self._time.seen <= statements.AT_MAX:
+            return jobs  # a clock of a test's
         kinds: dict[type, dict[int, Job[Command, Reply]]] = {Claim: {}, Settle: {}}
         for job in jobs:
             if statements.is_plain(job.command):
@@ -160,8 +148,8 @@ class PostgresStore(Reader):
             self._write_plain(plain)
         except psycopg.Error as error:
             if lost(error):
-                self._drop_writer()
-                self._refuse_claims(jobs, error)
+                self._lines.drop_writer()
+                self._refuse(jobs, error)
             # else: a mate's row, or another transaction's; each is judged by itself.
         except (StoreAway, StoreUnsafe) as error:
             self._fail(jobs, error)
@@ -169,7 +157,7 @@ class PostgresStore(Reader):
 
     def _write_plain(self, plain: list[dict[int, Job[Command, Reply]]]) -> None:
         """Run the statements, several of them in one transaction, and answer whatever they wrote."""
-        session = self._writing()
+        session = self._lines.writing()
         if len(plain) == 1:
             found = [self._ask(session, plain[0]).fetchall()]
         else:
@@ -179,7 +167,7 @@ class PostgresStore(Reader):
         # Crash here: durable and unanswered; written again, each command recognises itself.
         for jobs, written in zip(plain, found, strict=True):
             for n, at, head in written:
-                self._saw(at)
+                self._time.saw(at)
                 job = jobs[n]
                 job.succeed(Claimed(at=at, head=head) if type(job.command) is Claim else Settled(at=at, head=head))
 
@@ -187,7 +175,7 @@ class PostgresStore(Reader):
         first = next(iter(jobs.values())).command
         claims = type(first) is Claim
         row: Callable[[Any], tuple[object, ...]] = statements.claim_row if claims else statements.settle_row
-        times = (self._seen, self._reckoned(), None if self._clock is None else self.now())
+        times = self._time.asked()
         if len(jobs) == 1:
             return session.run(statements.CLAIM if claims else statements.SETTLE, (*row(first), *times))
         columns = [list(column) for column in zip(*(row(job.command) for job in jobs.values()), strict=True)]
@@ -199,6 +187,15 @@ class PostgresStore(Reader):
         """Judge commands in a transaction that waits for its locks and reads what stands."""
         try:
             replies = self._transaction([job.command for job in jobs])
+        except _AnswerLost as error:
+            self._refuse(jobs, error.cause)
+            left = [job for job in jobs if not job.decided]
+            if left:
+                self._slowly(left)
+            return
+        except (StoreAway, StoreUnsafe) as error:  # of the store, and so of all of them
+            self._fail(jobs, error)
+            return
         except Exception as error:  # noqa: BLE001 - the server's word, or a rule's own defect: no mate is to pay for it
             if len(jobs) == 1:
                 self._fail(jobs, error)
@@ -210,34 +207,39 @@ class PostgresStore(Reader):
             job.succeed(reply)
 
     def _transaction(self, commands: list[Command]) -> list[Reply]:
-        claims = any(type(command) is Claim for command in commands)
+        """Judge commands in one transaction, from the beginning where another came first or the server went away."""
         for left in reversed(range(TRIES_MAX)):
-            session = self._writing()
-            asked_to_commit = False
+            session = self._lines.writing()
             try:
-                session.begin()
-                self._lock(session, commands)
-                now, policy = self._judged_at(session)
-                replies = [self._run(session, command, now, policy) for command in commands]
-                kept = self._keep(session, now)
-                asked_to_commit = True
-                session.commit()
-            except AGAIN:
-                self._roll_back(session)
-                if not left:
+                return self._try(session, commands)
+            except _AnswerLost:
+                self._lines.drop_writer()
+                if not left or any(map(_may_send, commands)):
                     raise
             except psycopg.Error as error:
                 self._roll_back(session)
-                if not lost(error) or not left or (asked_to_commit and claims):
+                if not left or not (isinstance(error, AGAIN) or lost(error)):
                     raise
-            except BaseException:
+            except Exception:  # a rule's own
                 self._roll_back(session)
                 raise
-            else:
-                self._kept = kept
-                self._saw(now)
-                return replies
         raise AssertionError
+
+    def _try(self, session: Session, commands: list[Command]) -> list[Reply]:
+        session.begin()
+        self._lock(session, commands)
+        now, policy = self._judged_at(session)
+        replies = [self._run(session, command, now, policy) for command in commands]
+        kept = self._keep(session, now)
+        try:
+            session.commit()
+        except psycopg.Error as error:
+            if lost(error):
+                raise _AnswerLost(error) from error
+            raise
+        self._kept = kept
+        self._time.saw(now)
+        return replies
 
     @staticmethod
     def _lock(session: Session, commands: Sequence[Command]) -> None:
@@ -257,11 +259,8 @@ class PostgresStore(Reader):
 
     def _moment(self, session: Session) -> tuple[float, int, int, str]:
         row = session.run(_MOMENT, ()).fetchone()
-        clock, kept, policy, schema, commits = row or (0.0, 0.0, 0, 0, "off")
-        clock = clock if self._clock is None else self.now()
-        if clock < max(self._seen, kept):  # set back: time goes on from where it was
-            clock = max(self._reckoned(), kept)
-        return clock, policy, schema, commits
+        said, kept, policy, schema, commits = row or (0.0, 0.0, 0, 0, "off")
+        return self._time.judged(said, kept), policy, schema, commits
 
     def _keep(self, session: Session, now: float) -> float:
         """Keep the time, last of all: whoever else does it at the same moment waits for one commit, not for a rule."""
@@ -277,11 +276,11 @@ class PostgresStore(Reader):
         try:
             session.db.execute(b"ROLLBACK")
         except psycopg.Error:
-            self._drop_writer()
+            self._lines.drop_writer()
 
-    def _refuse_claims(self, jobs: list[Job[Command, Reply]], error: psycopg.Error) -> None:
-        """The answer was lost: a claim may stand, and then nobody may send on it. Whatever else there is asks again."""
-        self._fail([job for job in jobs if type(job.command) is Claim], error)
+    def _refuse(self, jobs: list[Job[Command, Reply]], error: psycopg.Error) -> None:
+        """The answer was lost: a claim may stand, and nobody sends on it. What cannot send is written again."""
+        self._fail([job for job in jobs if _may_send(job.command)], error)
 
     def _fail(self, jobs: list[Job[Command, Reply]], error: Exception) -> None:
         told = meaning(self.name, error) if isinstance(error, psycopg.Error) else error
@@ -303,71 +302,39 @@ class PostgresStore(Reader):
         """Own the writing connection for a while: maintenance and measurement, never receipts."""
         with self._commit.lead:
             try:
-                yield self._writing()
+                yield self._lines.writing()
             except psycopg.Error as error:
-                self._drop_writer()
+                self._lines.drop_writer()
                 raise meaning(self.name, error) from None
             except BaseException:
-                self._drop_writer()
+                self._lines.drop_writer()
                 raise
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[Session]:
         """One snapshot: an operation and its events are read as they stood at one moment."""
         with self._reading:
-            session = self._looking()
+            session = self._lines.looking()
             try:
                 session.begin(LOOK)
                 yield session
                 session.db.execute(b"ROLLBACK")
             except psycopg.Error as error:
-                self._drop_reader()
+                self._lines.drop_reader()
                 raise meaning(self.name, error) from None
             except BaseException:
-                self._drop_reader()
+                self._lines.drop_reader()
                 raise
-
-    # -- the connections ---------------------------------------------------------------------------------------------
-
-    def _writing(self) -> Session:
-        self._same_process()
-        if self._writer is not None and self._writer.gone():
-            self._drop_writer()
-        if self._writer is None:
-            self._writer = reach(self._to, writes=True)
-        return self._writer
-
-    def _looking(self) -> Session:
-        self._same_process()
-        if self._reader is not None and self._reader.gone():
-            self._drop_reader()
-        if self._reader is None:
-            self._reader = reach(self._to, writes=False)
-        return self._reader
-
-    def _drop_writer(self) -> None:
-        session, self._writer = self._writer, None
-        if session is not None:
-            session.close()
-
-    def _drop_reader(self) -> None:
-        session, self._reader = self._reader, None
-        if session is not None:
-            session.close()
-
-    def _same_process(self) -> None:
-        if os.getpid() != self._pid:
-            raise StoreUnsafe(self.name, "was opened before a fork that Python did not see; open it in the child")
 
     def close(self) -> None:
         """Write what is queued and hang up."""
         self._commit.close()
         with self._commit.lead, self._reading:
-            self._hang_up()
+            self._lines.hang_up()
 
     def _hang_up(self) -> None:
-        self._drop_writer()
-        self._drop_reader()
+        self._lines.drop_writer()
+        self._lines.drop_reader()
 
     # -- fork: see `forking` -----------------------------------------------------------------------------------------
 
@@ -375,7 +342,7 @@ class PostgresStore(Reader):
         """Wait for whoever uses a connection, keep everybody out and hang up."""
         self._commit.lead.acquire()
         self._reading.acquire()
-        self._hang_up()
+        self._lines.hang_up()
 
     def after_in_parent(self) -> None:
         """Let the waiting go on; the next command connects again."""
@@ -384,9 +351,22 @@ class PostgresStore(Reader):
 
     def after_in_child(self) -> None:
         """Start anew, with neither the queue nor the locks of the parent."""
-        self._pid = os.getpid()
+        self._lines.forked()
         self._reading = threading.Lock()
         self._commit.forget()
+
+
+class _AnswerLost(Exception):
+    """A commit was asked for, and nobody knows whether it stands."""
+
+    def __init__(self, cause: psycopg.Error) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _may_send(command: Command) -> bool:
+    """Whether whoever gets the answer may send on it."""
+    return type(command) is Claim or (type(command) is Amend and command.policy is not None)
 
 
 _RUNS: dict[type, Callable[[Session, Any, float], Reply]] = {

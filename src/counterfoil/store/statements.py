@@ -17,99 +17,96 @@ AT_MIN, AT_MAX = 1.0, 1e15
 """Between these PostgreSQL spells a number as Python does, but for the `.0` of whole ones."""
 
 LINK = (
-    "sha256({previous} || convert_to('cf-event-1' || chr(10) || {operation} || chr(10) || {seq} || chr(10) || {kind} "
-    "|| chr(10) || {at}::text || CASE WHEN strpos({at}::text, '.') = 0 THEN '.0' ELSE '' END || chr(10), 'UTF8') "
-    "|| {record})"
+    "sha256({head} || convert_to('cf-event-1' || chr(10) || {id} || chr(10) || {seq} || chr(10) || {kind} || chr(10) "
+    "|| {at}::text || CASE WHEN strpos({at}::text, '.') = 0 THEN '.0' ELSE '' END || chr(10), 'UTF8') || {record})"
 )
 """`domain.event.chain`, in SQL; it rests on extra_float_digits > 0."""
 
-# As `SqliteStore.now`: time goes on from where it was, where the clock was set back behind it. `seen` and `reckoned`
-# are what this process last judged by and what that makes it now; the time kept in the book is everybody's.
-_AT = """
-    CASE WHEN clock >= greatest(seen, kept) THEN clock ELSE greatest(reckoned, kept) END AS at
-    FROM (SELECT given.*, coalesce(said, extract(epoch FROM clock_timestamp())::double precision) AS clock,
-        (SELECT at FROM clock) AS kept FROM {locked} AS given OFFSET 0) AS {timed}"""
-_TRUSTED = f"""(SELECT schema FROM book) = {SCHEMA} AND current_setting('synchronous_commit') <> 'off'
-        AND current_setting('extra_float_digits')::int > 0"""  # noqa: S608 - a number of our own
+_CLAIM_COLUMNS = {
+    "n": "bigint", "id": "text", "tenant": "text", "actor": "text", "action": "text", "key": "text", "account": "text",
+    "fingerprint": "text", "effect": "text", "owner": "text", "value": "double precision", "worker": "text",
+    "send_seconds": "double precision", "record": "bytea", "body": "bytea", "policy": "bigint",
+}  # fmt: skip
+_SETTLE_COLUMNS = {
+    "n": "bigint", "id": "text", "seq": "bigint", "head": "bytea", "dispatch": "text", "outcome": "text",
+    "discrepancy": "text", "exposure": "bigint", "unresolved": "bigint", "settled_by": "text", "step": "text",
+    "due_after": "double precision", "record": "bytea", "body": "bytea",
+}  # fmt: skip
+_TIMES = ("seen", "reckoned", "said")
+"""What this process last judged by; what that makes it now; and a clock of a test's, or NULL for the server's own."""
 
-_CLAIM_COLUMNS = (
-    ("n", "bigint"), ("id", "text"), ("tenant", "text"), ("actor", "text"), ("action", "text"), ("key", "text"),
-    ("account", "text"), ("fingerprint", "text"), ("effect", "text"), ("owner", "text"), ("value", "double precision"),
-    ("worker", "text"), ("send_seconds", "double precision"), ("record", "bytea"), ("body", "bytea"),
-    ("policy", "bigint"),
-)  # fmt: skip
-_SETTLE_COLUMNS = (
-    ("n", "bigint"), ("id", "text"), ("seq", "bigint"), ("head", "bytea"), ("dispatch", "text"), ("outcome", "text"),
-    ("discrepancy", "text"), ("exposure", "bigint"), ("unresolved", "bigint"), ("settled_by", "text"), ("step", "text"),
-    ("due_after", "double precision"), ("record", "bytea"), ("body", "bytea"),
-)  # fmt: skip
-_TIME_COLUMNS = (("seen", "double precision"), ("reckoned", "double precision"), ("said", "double precision"))
-
-
-def _given(columns: tuple[tuple[str, str], ...], *, many: bool) -> str:
-    """The rows to be written: parameters, or as many arrays; the time's parameters are of all rows alike."""
-    count = len(columns)
-    times = ", ".join(f"${count + i}::{kind} AS {name}" for i, (name, kind) in enumerate(_TIME_COLUMNS, 1))
-    if not many:
-        return (
-            "SELECT " + ", ".join(f"${i}::{kind} AS {name}" for i, (name, kind) in enumerate(columns, 1)) + f", {times}"
-        )
-    arrays = ", ".join(f"${i}::{kind}[]" for i, (_, kind) in enumerate(columns, 1))
-    names = ", ".join(name for name, _ in columns)
-    return f"SELECT many.*, {times} FROM unnest({arrays}) AS many ({names})"  # noqa: S608 - names of our own
+# As `SqliteStore.now`: time goes on from where it was, where the clock was set back behind it. The time that is kept in
+# the book is everybody's.
+_CLOCK = "coalesce({said}, extract(epoch FROM clock_timestamp())::double precision)"
+_FLOOR = "greatest({seen}, clock.at)"
+_AT = f"greatest({_CLOCK}, CASE WHEN {_CLOCK} < {_FLOOR} THEN greatest({{reckoned}}, clock.at) ELSE {_FLOOR} END)"
+_TRUSTED = f"""book.n = 1 AND clock.n = 1 AND book.schema = {SCHEMA}
+    AND current_setting('synchronous_commit') <> 'off' AND current_setting('extra_float_digits')::int > 0"""
 
 
 def _claims(*, many: bool) -> bytes:
+    v = _values(_CLAIM_COLUMNS, many=many)
     return f"""
-WITH given AS MATERIALIZED ({_given(_CLAIM_COLUMNS, many=many)}),
-free AS MATERIALIZED (
-    SELECT * FROM given WHERE pg_try_advisory_xact_lock_shared({KEY.format(f"'{POLICY}'")})
-        AND pg_try_advisory_xact_lock({KEY.format("effect")})
-        AND (SELECT coalesce(max(p.n), 0) FROM policy AS p) = policy AND {_TRUSTED}
-),
-timed AS MATERIALIZED (SELECT timed.*, {_AT.format(locked="free", timed="timed")}
-    WHERE clock BETWEEN {AT_MIN} AND {AT_MAX}),
-made AS (
+WITH {_given(_CLAIM_COLUMNS, many=many)} free AS MATERIALIZED (
+    SELECT {"given.*, " if many else ""}{_AT.format(**v)} AS at FROM {"given, " if many else ""}book, clock
+    WHERE {_TRUSTED} AND (SELECT coalesce(max(policy.n), 0) FROM policy) = {v["policy"]}
+        AND pg_try_advisory_xact_lock_shared({KEY.format(f"'{POLICY}'")})
+        AND pg_try_advisory_xact_lock({KEY.format(v["effect"])})
+), made AS (
     INSERT INTO operation (n, id, tenant, actor, action, key, account, fingerprint, effect, owner, value, created_at,
         permission, dispatch, outcome, disposition, discrepancy, attempts, exposure, unresolved, settled_by, held_by,
         looks, step, due_at, worker, deadline, updated_at, seq)
-    SELECT n, id, tenant, actor, action, key, account, fingerprint, effect, owner, value, at,
+    SELECT {v["n"]}, {v["id"]}, {v["tenant"]}, {v["actor"]}, {v["action"]}, {v["key"]}, {v["account"]},
+        {v["fingerprint"]}, {v["effect"]}, {v["owner"]}, {v["value"]}, at,
         'authorized', 'started', 'unobserved', 'open', 'none', 1, 1, 1, '', '',
-        0, 'recover', at + send_seconds, worker, at + send_seconds, at, 1
-    FROM timed ON CONFLICT DO NOTHING RETURNING n
+        0, 'recover', at + {v["send_seconds"]}, {v["worker"]}, at + {v["send_seconds"]}, at, 1
+    FROM free AS given ON CONFLICT DO NOTHING RETURNING n AS made, created_at AS moment
 )
 INSERT INTO event (id, kind, at, record, body, hash)
-SELECT n * {rows.EVENTS} + 1, 'begun', at, record, body,
-    {LINK.format(previous="''::bytea", operation="id", seq="'1'", kind="'begun'", at="at", record="record")}
-FROM timed WHERE n IN (SELECT n FROM made)
-RETURNING id / {rows.EVENTS}, at, hash
+SELECT made * {rows.EVENTS} + 1, 'begun', moment, {v["record"]}, {v["body"]},
+    {LINK.format(head="''::bytea", id=v["id"], seq="'1'", kind="'begun'", at="moment", record=v["record"])}
+FROM made{_JOINED if many else ""} RETURNING id / {rows.EVENTS}, at, hash
 """.encode()  # noqa: S608 - names of our own
 
 
 def _settlements(*, many: bool) -> bytes:
+    v = _values(_SETTLE_COLUMNS, many=many)
+    v["next"] = f"({v['seq']} + 1)"
     return f"""
-WITH given AS MATERIALIZED ({_given(_SETTLE_COLUMNS, many=many)}),
-free AS MATERIALIZED (
-    SELECT given.*, stands.updated_at FROM given, LATERAL (
-        SELECT effect, updated_at FROM operation WHERE operation.n = given.n AND operation.seq = given.seq OFFSET 0
-    ) AS stands WHERE pg_try_advisory_xact_lock({KEY.format("stands.effect")}) AND {_TRUSTED}
-),
-judged AS MATERIALIZED (SELECT timed.*, {_AT.format(locked="free", timed="timed")}
-    WHERE clock BETWEEN {AT_MIN} AND {AT_MAX}),
-timed AS MATERIALIZED (SELECT judged.*, greatest(at, updated_at) AS moment FROM judged),
-made AS (
-    UPDATE operation SET dispatch = timed.dispatch, outcome = timed.outcome, discrepancy = timed.discrepancy,
-        exposure = timed.exposure, unresolved = timed.unresolved, settled_by = timed.settled_by, step = timed.step,
-        due_at = CASE WHEN timed.step = '' THEN 0 ELSE timed.moment + timed.due_after END,
-        updated_at = timed.moment, seq = timed.seq + 1
-    FROM timed WHERE operation.n = timed.n AND operation.seq = timed.seq RETURNING operation.n
+WITH {_given(_SETTLE_COLUMNS, many=many)} free AS MATERIALIZED (
+    SELECT {"given.*, " if many else ""}greatest({_AT.format(**v)}, stands.updated_at) AS at
+    FROM {"given, " if many else ""}book, clock, LATERAL (
+        SELECT effect, updated_at FROM operation WHERE operation.n = {v["n"]} AND operation.seq = {v["seq"]} OFFSET 0
+    ) AS stands WHERE {_TRUSTED} AND pg_try_advisory_xact_lock({KEY.format("stands.effect")})
+), made AS (
+    UPDATE operation SET dispatch = {v["dispatch"]}, outcome = {v["outcome"]}, discrepancy = {v["discrepancy"]},
+        exposure = {v["exposure"]}, unresolved = {v["unresolved"]}, settled_by = {v["settled_by"]},
+        step = {v["step"]}, due_at = CASE WHEN {v["step"]} = '' THEN 0 ELSE given.at + {v["due_after"]} END,
+        updated_at = given.at, seq = {v["next"]}
+    FROM free AS given WHERE operation.n = {v["n"]} AND operation.seq = {v["seq"]}
+    RETURNING operation.n AS made, given.at AS moment
 )
 INSERT INTO event (id, kind, at, record, body, hash)
-SELECT n * {rows.EVENTS} + seq + 1, 'observed', moment, record, body,
-    {LINK.format(previous="head", operation="id", seq="(seq + 1)", kind="'observed'", at="moment", record="record")}
-FROM timed WHERE n IN (SELECT n FROM made)
-RETURNING id / {rows.EVENTS}, at, hash
+SELECT made * {rows.EVENTS} + {v["next"]}, 'observed', moment, {v["record"]}, {v["body"]},
+    {LINK.format(head=v["head"], id=v["id"], seq=v["next"], kind="'observed'", at="moment", record=v["record"])}
+FROM made{_JOINED if many else ""} RETURNING id / {rows.EVENTS}, at, hash
 """.encode()  # noqa: S608 - names of our own
+
+
+_JOINED = " JOIN free AS given ON given.n = made"
+
+
+def _values(columns: dict[str, str], *, many: bool) -> dict[str, str]:
+    """How the statement names what is to be written: a parameter each, or the columns of `given`."""
+    found = {name: f"given.{name}" if many else f"${i}::{kind}" for i, (name, kind) in enumerate(columns.items(), 1)}
+    times = {name: f"${i}::double precision" for i, name in enumerate(_TIMES, len(columns) + 1)}
+    return found | times
+
+
+def _given(columns: dict[str, str], *, many: bool) -> str:
+    """Many rows come as an array of each column."""
+    arrays = ", ".join(f"${i}::{kind}[]" for i, kind in enumerate(columns.values(), 1))
+    return f"given AS (SELECT * FROM unnest({arrays}) AS given ({', '.join(columns)}))," if many else ""  # noqa: S608
 
 
 CLAIM, CLAIMS = _claims(many=False), _claims(many=True)
