@@ -25,9 +25,9 @@ class Cut(NamedTuple):
 class Wire:
     """Forwards every connection; `cut` is set for the next statement it is to happen at, and is None once it has."""
 
-    def __init__(self, server: Path) -> None:
+    def __init__(self, server: Path, port: int = 0) -> None:
         self._server = str(server / ".s.PGSQL.5432")
-        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._listening = socket.create_server(("127.0.0.1", port))
         self.port = self._listening.getsockname()[1]
         self.cut: Cut | None = None
         self._open: list[socket.socket] = []

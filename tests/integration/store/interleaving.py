@@ -1,14 +1,15 @@
-"""Two sessions whose statements are run one by one, in an order that a test chooses; a session that waits for a lock waits."""
+"""Two sessions whose statements are run one by one, in an order that a test chooses; who waits for a lock, waits."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
-
-import psycopg
+from typing import TYPE_CHECKING, Any
 
 from counterfoil.store.postgresql import PostgresStore
+
+if TYPE_CHECKING:
+    import psycopg
 
 WAITS = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'"
 
@@ -25,7 +26,7 @@ class Actor:
         self._session = store._lines.writing()
         self.pid = self._session.db.info.backend_pid
         self._go, self._stopped = threading.Semaphore(0), threading.Event()
-        self.done = False
+        self.done = self._free = False
         self.reply: Any = None
         for name in ("run", "commit"):
             setattr(self._session, name, self._before(getattr(self._session, name)))
@@ -35,7 +36,8 @@ class Actor:
     def _before(self, statement: Callable[..., Any]) -> Callable[..., Any]:
         def stepped(*arguments: Any) -> Any:
             self._stopped.set()
-            self._go.acquire()
+            if not self._free:
+                self._go.acquire()
             return statement(*arguments)
 
         return stepped
@@ -43,7 +45,7 @@ class Actor:
     def _carry(self, store: PostgresStore, act: Callable[[PostgresStore], Any]) -> None:
         try:
             self.reply = act(store)
-        except Exception as error:  # an answer like any other, for the test to judge
+        except Exception as error:  # noqa: BLE001 - an answer like any other, for the test to judge
             self.reply = error
         finally:
             self.done = True
@@ -64,7 +66,9 @@ class Actor:
         self._go.release()
 
     def join(self) -> None:
-        """Wait until it is through."""
+        """Let it go on by itself, wherever it stands, and wait until it is through."""
+        self._free = True
+        self._go.release()
         self._thread.join()
 
 
@@ -76,18 +80,17 @@ def played(actors: Sequence[Actor], observer: psycopg.Connection, chosen: Sequen
         observer: sees who waits for whom.
         chosen: whose turn it is, step by step, among those who can go; after its end the first of them.
     """
-    choices = []
-    while True:
-        able = [actor for actor in actors if actor.ready(observer)]
-        if not able:
-            if all(actor.done for actor in actors):
-                break
-            continue  # a lock was let go, and its waiter is on its way
-        turn = chosen[len(choices)] if len(choices) < len(chosen) else 0
-        choices.append(len(able))
-        able[turn].step()
-    for actor in actors:
-        actor.join()
+    choices: list[int] = []
+    try:
+        while not all(actor.done for actor in actors):
+            able = [actor for actor in actors if actor.ready(observer)]
+            if able:  # else a lock was let go, and its waiter is on its way
+                turn = chosen[len(choices)] if len(choices) < len(chosen) else 0
+                choices.append(len(able))
+                able[turn].step()
+    finally:
+        for actor in actors:
+            actor.join()
     return choices
 
 

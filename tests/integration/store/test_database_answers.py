@@ -16,6 +16,8 @@ from tests.integration.store.test_fork import in_child
 from counterfoil.domain.command import Amended, Claimed, Declined, Settled
 from counterfoil.domain.errors import StoreAway, StoreBusy, StoreFull, StoreUnsafe
 from counterfoil.domain.words import Finding, Outcome
+from counterfoil.runtime.ledger import Ledger
+from counterfoil.runtime.worker import Worker
 from counterfoil.store import locks
 from counterfoil.store.commit import Job
 from counterfoil.store.connecting import address, reach
@@ -40,11 +42,15 @@ def wire(postgres):
         yield made
 
 
+def through(book, postgres, wire):
+    """A book's URL by way of a wire."""
+    return book.replace("host=" + postgres.url().partition("host=")[2], f"host=127.0.0.1&port={wire.port}")
+
+
 @pytest.fixture
 def store(book, postgres, wire):
     """A store whose wire can be cut, with something in it already."""
-    through = book.replace("host=" + postgres.url().partition("host=")[2], f"host=127.0.0.1&port={wire.port}")
-    with contextlib.closing(PostgresStore(through)) as made:
+    with contextlib.closing(PostgresStore(through(book, postgres, wire))) as made:
         made.write(claim())
         yield made
         assert [fault for history in made.histories() for fault in faults(history)] == []
@@ -141,6 +147,30 @@ def test_a_server_that_hung_up_meanwhile_costs_no_call(store, postgres):
     wanted = claim()
     assert isinstance(store.write(wanted), Claimed)
     assert wanted.id in {o.id for o in store.unresolved()}
+
+
+def test_a_worker_outlives_an_outage_and_resumes(book, beside, postgres):
+    """While nobody answers it says so, and acts on nothing; then it takes up what was left, without a restart."""
+    left = claim(send_seconds=0.0)
+    beside.write(left)
+    stop, errors = threading.Event(), []
+    with Wire(postgres.folder) as wire:
+        ledger = Ledger(PostgresStore(through(book, postgres, wire)))
+        ledger.action(lambda: None, name="pay", key=lambda: "k", owner="o", authoriser="a")
+    worker = Worker(ledger, lambda _, what: errors.append(what))
+    thread = threading.Thread(target=worker.run, args=(stop,), kwargs={"interval_seconds": 0.01})
+    thread.start()
+    while not errors:
+        pass
+    assert isinstance(errors[0], StoreAway)
+    assert beside.load(left.id).operation.outcome is Outcome.UNOBSERVED
+    with Wire(postgres.folder, wire.port):
+        while beside.load(left.id).operation.outcome is Outcome.UNOBSERVED:
+            assert thread.is_alive()
+        stop.set()
+        thread.join()
+        ledger.close()
+    assert beside.load(left.id).operation.outcome is Outcome.UNKNOWN
 
 
 def test_nobody_there_is_said_without_the_urls_secrets(store, wire, book, postgres):
