@@ -173,13 +173,11 @@ class PostgresStore(Reader):
 
     def _ask(self, session: Session, jobs: dict[int, Job[Command, Reply]]) -> psycopg.Cursor[Any]:
         first = next(iter(jobs.values())).command
-        claims = type(first) is Claim
-        row: Callable[[Any], tuple[object, ...]] = statements.claim_row if claims else statements.settle_row
+        write = statements.CLAIMING if type(first) is Claim else statements.SETTLING
         times = self._time.asked()
         if len(jobs) == 1:
-            return session.run(statements.CLAIM if claims else statements.SETTLE, (*row(first), *times))
-        columns = [list(column) for column in zip(*(row(job.command) for job in jobs.values()), strict=True)]
-        return session.run(statements.CLAIMS if claims else statements.SETTLES, (*columns, *times))
+            return session.run(write.one, (*write.row(first), *times))
+        return session.run(write.many, (*write.columns([job.command for job in jobs.values()]), *times))
 
     # -- the slow way ------------------------------------------------------------------------------------------------
 

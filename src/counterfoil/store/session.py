@@ -14,6 +14,7 @@ from psycopg.types.string import BytesBinaryDumper
 
 from counterfoil.domain.errors import CounterfoilError, StoreAway, StoreBusy, StoreFull, StoreUnsafe
 from counterfoil.ports.store import Found
+from counterfoil.store import arrays
 
 LOCK_SECONDS = 10
 """How long a command waits for another's transaction before it answers `StoreBusy`."""
@@ -50,6 +51,7 @@ class Session:
         # Exact types: what is prepared for one call then serves the next.
         for python, dumper in ((int, Int8BinaryDumper), (float, FloatBinaryDumper), (bytes, BytesBinaryDumper)):
             db.adapters.register_dumper(python, dumper)
+        arrays.register(db.adapters)
         db.cursor_factory = psycopg.RawCursor
         db.prepare_threshold = 5 if prepared else None
         self._idle = select.poll()

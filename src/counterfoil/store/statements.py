@@ -8,8 +8,12 @@ transaction that waits and reads. The same text serves one command and many: `gi
 
 from __future__ import annotations
 
-from counterfoil.domain.command import Claim, Settle
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from counterfoil.domain.command import Claim, Command, Settle
 from counterfoil.store import rows
+from counterfoil.store.arrays import PACKS
 from counterfoil.store.locks import KEY, POLICY
 from counterfoil.store.migrating import SCHEMA
 
@@ -109,11 +113,7 @@ def _given(columns: dict[str, str], *, many: bool) -> str:
     return f"given AS (SELECT * FROM unnest({arrays}) AS given ({', '.join(columns)}))," if many else ""  # noqa: S608
 
 
-CLAIM, CLAIMS = _claims(many=False), _claims(many=True)
-SETTLE, SETTLES = _settlements(many=False), _settlements(many=True)
-
-
-def claim_row(c: Claim) -> tuple[object, ...]:
+def _claim_row(c: Claim) -> tuple[object, ...]:
     """The parameters of a claim."""
     i = c.intent
     return (
@@ -122,9 +122,28 @@ def claim_row(c: Claim) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def settle_row(s: Settle) -> tuple[object, ...]:
+def _settle_row(s: Settle) -> tuple[object, ...]:
     """The parameters of a settlement."""
     return (s.n, s.id, s.seq, s.head, *s.columns, float(s.due_after), s.record, s.body)
+
+
+class Write(NamedTuple):
+    """One of the two, alone and with others of its kind."""
+
+    one: bytes
+    many: bytes
+    row: Callable[[Any], tuple[object, ...]]
+    """The parameters of one command; the time's three come after them."""
+    kinds: tuple[str, ...]
+
+    def columns(self, commands: Sequence[Command]) -> list[bytes]:
+        """The parameters of many: an array of each column."""
+        rows_of_them = [self.row(command) for command in commands]
+        return [PACKS[kind](column) for kind, column in zip(self.kinds, zip(*rows_of_them, strict=True), strict=True)]
+
+
+CLAIMING = Write(_claims(many=False), _claims(many=True), _claim_row, tuple(_CLAIM_COLUMNS.values()))
+SETTLING = Write(_settlements(many=False), _settlements(many=True), _settle_row, tuple(_SETTLE_COLUMNS.values()))
 
 
 def is_plain(command: object) -> bool:
