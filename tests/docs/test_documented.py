@@ -137,7 +137,7 @@ def test_the_how_to_runs_as_printed(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_database_page_runs_as_printed(folder: Path, postgres: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each command of ours works on an empty database, in the order of the page; what it is piped to is the reader's."""
+    """Each command of ours works on an empty database, in the order of the page; what it is piped to is another's."""
     import counterfoil
 
     counterfoil.open(folder / "receipts.db").close()
