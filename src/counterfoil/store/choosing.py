@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from counterfoil.domain.errors import StoreUnsafe
 
@@ -32,6 +31,8 @@ def named(store: str | os.PathLike[str], beside: Path = Path()) -> str | Path:
 
 def shown(url: str) -> str:
     """A URL as it may be seen: user, host and database. A password, or an option that may be one, is left out."""
+    from urllib.parse import parse_qsl, unquote, urlsplit  # nobody who names a file pays for it
+
     try:
         parts = urlsplit(url)
     except ValueError:

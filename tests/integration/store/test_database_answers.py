@@ -8,13 +8,14 @@ import signal
 import threading
 
 import msgspec
+import psycopg
 import pytest
 from tests.integration.store.commands import claim, claim_again, evidence, faults, late, note, observe, settle
 from tests.integration.store.cutting import Cut, Wire
 from tests.integration.store.test_fork import in_child
 
-from counterfoil.domain.command import Amended, Claimed, Declined, Settled
-from counterfoil.domain.errors import StoreAway, StoreBusy, StoreFull, StoreUnsafe
+from counterfoil.domain.command import Amended, Claimed, Declined, Settled, Stale
+from counterfoil.domain.errors import NoSuchOperation, StoreAway, StoreBusy, StoreFull, StoreUnsafe
 from counterfoil.domain.words import Finding, Outcome
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.worker import Worker
@@ -171,6 +172,24 @@ def test_a_worker_outlives_an_outage_and_resumes(book, beside, postgres):
         thread.join()
         ledger.close()
     assert beside.load(left.id).operation.outcome is Outcome.UNKNOWN
+
+
+def test_whoever_holds_a_row_that_vanished_sends_nothing(book, beside):
+    """A failover to a standby that was behind loses a claim: its holder records nothing, and nobody sends it again."""
+    sent = []
+    with contextlib.closing(Ledger(PostgresStore(book))) as ledger:
+        pay = ledger.action(sent.append, name="pay", key=lambda _: "k", owner="o", authoriser="a")
+        pay("one")
+        left = claim()
+        reply = beside.write(left)
+        with psycopg.connect(book, autocommit=True) as owner:
+            owner.execute("SET session_replication_role = 'replica'; DELETE FROM event; DELETE FROM operation")
+        assert isinstance(beside.write(settle(left, reply)), Stale)
+        for act in (lambda: ledger.work(left.id), lambda: ledger.attempt(left.id, basis="not_sent", by="user:a")):
+            with pytest.raises(NoSuchOperation):
+                act()
+    assert sent == ["one"]
+    assert beside.operations(limit=9) == []
 
 
 def test_nobody_there_is_said_without_the_urls_secrets(store, wire, book, postgres):
