@@ -178,7 +178,11 @@ def test_whoever_holds_a_row_that_vanished_sends_nothing(book, beside):
     """A failover to a standby that was behind loses a claim: its holder records nothing, and nobody sends it again."""
     sent = []
     with contextlib.closing(Ledger(PostgresStore(book))) as ledger:
-        pay = ledger.action(sent.append, name="pay", key=lambda _: "k", owner="o", authoriser="a")
+
+        @ledger.action(key=lambda order: order, owner="o", authoriser="a")
+        def pay(order):
+            sent.append(order)
+
         pay("one")
         left = claim()
         reply = beside.write(left)
