@@ -57,6 +57,7 @@ nightly: install
 	@COUNTERFOIL_NIGHTLY=1 $(BIN)/pytest --timeout=3600 tests/property/test_decisions_machine.py \
 		tests/property/test_decisions_walks.py tests/integration/store
 	@$(LAB) bench --store sqlite --json
+	@$(LAB) bench --store postgresql --json
 
 fix: install
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .

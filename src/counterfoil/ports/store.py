@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from counterfoil.domain.command import Adopt, Command, Reply
 from counterfoil.domain.event import History
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.policy import OnRecord
+
+if TYPE_CHECKING:
+    from counterfoil.domain.policy import OnRecord
 
 
 class Found(Protocol):

@@ -51,10 +51,12 @@ def test_a_session_that_commits_in_memory_is_refused(postgres):
         PostgresStore(postgres.book(synchronous_commit="off"))
 
 
-@pytest.mark.parametrize("claims", [1, 5])
-def test_a_session_that_turns_to_memory_meanwhile_claims_nothing(postgres, claims):
+@pytest.mark.parametrize("kept", [1e9, -1.0], ids=["at once", "slowly"])
+def test_a_session_that_turns_to_memory_meanwhile_claims_nothing(postgres, monkeypatch, kept):
     """Each claim looks for itself: a pooler may hand it a session that somebody has spoilt."""
+    monkeypatch.setattr("counterfoil.store.postgresql.KEPT_SECONDS", kept)
     with contextlib.closing(PostgresStore(postgres.book())) as store:
+        store._kept = store.now()
         store.write(claim())
         with store.lead() as session:
             session.db.execute("SET synchronous_commit = off")
@@ -134,11 +136,14 @@ def test_another_schema_is_refused_when_it_is_opened(postgres, stands):
                 migrating.migrate(session, "it")
 
 
+@pytest.mark.parametrize("kept", [1e9, -1.0], ids=["at once", "slowly"])
 @pytest.mark.parametrize("stands", [migrating.SCHEMA - 1, migrating.SCHEMA + 1])
-def test_another_schema_stops_whoever_is_at_work(postgres, stands):
+def test_another_schema_stops_whoever_is_at_work(postgres, monkeypatch, stands, kept):
     """Somebody migrates while an older worker runs: its next claim finds the schema that it was not written for."""
+    monkeypatch.setattr("counterfoil.store.postgresql.KEPT_SECONDS", kept)
     book = postgres.book()
     with contextlib.closing(PostgresStore(book)) as store:
+        store._kept = store.now()
         first = claim()
         reply = store.write(first)
         with psycopg.connect(book, autocommit=True) as db:
