@@ -61,6 +61,7 @@ nightly: install
 	@COUNTERFOIL_NIGHTLY=1 $(BIN)/pytest --timeout=3600 tests/property/test_decisions_machine.py \
 		tests/property/test_decisions_walks.py tests/integration/store
 	@$(LAB) bench --store sqlite --json
+	@$(LAB) bench --store postgresql --json
 
 # A rule that is off must be noticed: exit code 1 and no other, by each of three commands.
 TEN = $(shell $(BIN)/python -c "from counterfoil.lab.sabotage import TEN; print(*sorted(TEN))")

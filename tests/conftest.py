@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -104,3 +105,12 @@ def logged() -> Iterator[io.StringIO]:
     root.removeHandler(handler)
     for logger, level in before:
         logger.setLevel(level)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Any]:
+    """A PostgreSQL server of this run's own; started by the first test that asks for it."""
+    from tests.databases import running
+
+    with running() as server:
+        yield server

@@ -8,7 +8,7 @@ import threading
 from counterfoil.domain.errors import BadValue
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.registered import checked_text
-from counterfoil.store.sqlite import SqliteStore
+from counterfoil.store.choosing import open_store
 
 
 def open_ledger(  # noqa: PLR0913 - each is a word of its own at the door
@@ -21,11 +21,12 @@ def open_ledger(  # noqa: PLR0913 - each is a word of its own at the door
     fingerprint_key: bytes | None = None,
     production: bool = False,
     worker: bool = False,
+    new: bool = True,
 ) -> Ledger:
-    """Open a receipts file, made private where it is new, and return its ledger.
+    """Open a receipts file or database, made where it is new, and return its ledger.
 
     Args:
-        path: the SQLite file; its folder must exist.
+        path: the SQLite file, whose folder must exist, or the URL of a database: `postgresql://USER@HOST/DATABASE`.
         actor: the accountable principal of calls made here; default: the operating system's user.
         tenant: whose effects they are.
         run: the current run's id, for actions with `occurrence="run"`.
@@ -33,9 +34,11 @@ def open_ledger(  # noqa: PLR0913 - each is a word of its own at the door
         fingerprint_key: keys the fingerprints (HMAC) where payload values could be guessed.
         production: refuse actions that name no owner and authoriser, where a developer is only warned.
         worker: recover and reconcile in a thread of this process.
+        new: the tables of a database may be made where it has none; a file is made in any case.
 
     Raises:
-        StoreUnsafe: the file cannot be trusted with receipts; nothing is ever sent from it.
+        StoreUnsafe: it cannot be trusted with receipts; nothing is ever sent from it.
+        StoreAway: nobody answers where the database should be.
         StoreTooNew: newer code wrote it.
     """
     for name, text in (("actor", actor), ("run", run), ("conversation", conversation)):
@@ -44,7 +47,7 @@ def open_ledger(  # noqa: PLR0913 - each is a word of its own at the door
     if fingerprint_key is not None and (type(fingerprint_key) is not bytes or not fingerprint_key):
         raise BadValue("fingerprint_key", "…", wanted="bytes that are not empty")
     scopes = {name: value for name, value in (("run", run), ("conversation", conversation)) if value}
-    store = SqliteStore(path)
+    store = open_store(path, new=new)
     ledger = Ledger(
         store, actor=actor, tenant=tenant, scopes=scopes, fingerprint_key=fingerprint_key, production=production
     )

@@ -136,6 +136,21 @@ def test_the_how_to_runs_as_printed(folder: Path, monkeypatch: pytest.MonkeyPatc
     page.names["ledger"].close()
 
 
+def test_the_database_page_runs_as_printed(folder: Path, postgres: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command of ours works on an empty database, in the order of the page; what it is piped to is another's."""
+    import counterfoil
+
+    counterfoil.open(folder / "receipts.db").close()
+    url, page, ran = postgres.book(), Page(folder), 0
+    monkeypatch.setenv("COUNTERFOIL_STORE", url)
+    for language, text in blocks(ROOT / "docs/postgresql.md"):
+        assert language == "console"
+        ours = [line.partition(" | ")[0] for line in text.splitlines() if line.startswith("$ counterfoil ")]
+        page.console("\n".join(line.replace('"$COUNTERFOIL_STORE"', url) for line in ours))
+        ran += len(ours)
+    assert ran == 4
+
+
 def test_the_how_to_names_all_that_a_certified_worker_is_told(tmp_path: Path) -> None:
     """The page has every variable that certify sets, and no other."""
     from counterfoil.lab.certify import told

@@ -107,7 +107,7 @@ def step_of_the_last_attempt(patch):
 
 def time_not_kept(patch):
     """Go on after a restart from what the newest operation and the unresolved ones say."""
-    patch.setattr("counterfoil.store.rows.KEEP_TIME", "UPDATE clock SET at = at + 0 * ?")
+    patch.setattr("counterfoil.store.rows.KEEP_TIME", "UPDATE clock SET at = at + 0 * ? + 0 * ?")
 
 
 def first_claim_is_for_ever(patch):

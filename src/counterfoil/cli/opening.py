@@ -34,10 +34,10 @@ def for_reading(asked: argparse.Namespace, *, new: bool = False, made_by: str = 
     """
     from counterfoil.bootstrap import open_ledger
 
-    path = _store(asked) or _store_of_actions(asked) or Path(DEFAULT_STORE)
-    if not new:
-        must_exist(path, made_by=made_by)
-    return open_ledger(path)
+    store = _store(asked) or _store_of_actions(asked) or Path(DEFAULT_STORE)
+    if isinstance(store, Path) and not new:
+        must_exist(store, made_by=made_by)
+    return open_ledger(store, new=new)
 
 
 def for_acting(asked: argparse.Namespace, *, default_actions: Path | None = None, new: bool = False) -> Ledger:
@@ -82,21 +82,23 @@ def at_hand() -> list[str]:
             store = actions.store_of(file)
         except CounterfoilError:
             continue  # another program's file
-        if store is not None and store.exists():
+        if isinstance(store, Path) and store.exists():
             found[str(store)] = f" (the store of {file})"
     return [clipped(name, PATH_COLUMNS) + said for name, said in found.items()][:AT_HAND_MAX]
 
 
-def _store(asked: argparse.Namespace) -> Path | None:
+def _store(asked: argparse.Namespace) -> str | Path | None:
     named = asked.store if asked.store is not None else os.environ.get(STORE)
     if named is None:
         return None
     if not named or "\0" in named:
-        raise BadValue("--store", named, wanted="the path of a receipts file")
-    return Path(named)
+        raise BadValue("--store", named, wanted="the path of a receipts file, or the URL of a database")
+    from counterfoil.store import choosing
+
+    return choosing.named(named)
 
 
-def _store_of_actions(asked: argparse.Namespace) -> Path | None:
+def _store_of_actions(asked: argparse.Namespace) -> str | Path | None:
     """Where the actions file keeps its receipts; a module is not imported only to be asked."""
     spec = getattr(asked, "actions", None) or os.environ.get(ACTIONS) or ""
     if not spec.endswith((".yaml", ".yml")):

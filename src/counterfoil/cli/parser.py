@@ -41,6 +41,7 @@ VERBS = (
     ("verify", "check every receipt's chain and projection"),
     ("audit", "take a random sample of receipts and say whether each can be reconstructed"),
     ("export", "write one operation as a JSON document"),
+    ("store", "check a store, prepare a database, and move a file into one"),
 )
 """Every verb with its one line; its module is `counterfoil.cli.VERB`."""
 
@@ -179,8 +180,8 @@ def store_option(parser: argparse.ArgumentParser) -> None:
     """Declare `--store`."""
     parser.add_argument(
         "--store",
-        metavar="PATH",
-        help=f"the receipts file (default: ${STORE}, the actions file's `store`, or receipts.db in this folder)",
+        metavar="PATH|URL",
+        help=f"the receipts file or database (default: ${STORE}, the actions file's `store`, or ./receipts.db)",
     )
 
 

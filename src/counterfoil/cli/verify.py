@@ -175,6 +175,9 @@ def _strays(ledger: Ledger) -> Iterator[Violation]:
 
 def _file(ledger: Ledger) -> Iterator[Violation]:
     """The file's own pages and indexes, and the tables, indexes and triggers this version's migrations make."""
+    if ledger.store.path is None:
+        yield from _database(ledger)
+        return
     for (said,) in ledger.store.query(f"PRAGMA integrity_check({DAMAGE_MAX})"):
         if said != "ok":
             yield Violation(operation="", seq=0, law=Law.FILE, problem=f"the file is damaged: {said}")
@@ -186,6 +189,14 @@ def _file(ledger: Ledger) -> Iterator[Violation]:
             yield Violation(operation="", seq=0, law=Law.FILE, problem=f"{name} is not what this version makes it")
     for name in sorted(standing.keys() - wanted.keys()):
         yield Violation(operation="", seq=0, law=Law.FILE, problem=f"{name} is none of ours")
+
+
+def _database(ledger: Ledger) -> Iterator[Violation]:
+    """What guards the receipts in a database; its pages are the server's own matter."""
+    from counterfoil.store import guards
+
+    for problem in guards.wrong(ledger.store.query):
+        yield Violation(operation="", seq=0, law=Law.FILE, problem=problem)
 
 
 def _schema() -> dict[str, str]:

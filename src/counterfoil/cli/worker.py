@@ -74,7 +74,7 @@ def _announce(ledger: Ledger, *, as_json: bool) -> None:
     from counterfoil.cli.terminal import note
 
     if not as_json:
-        note(f"working on {ledger.store.path}: {_counted(len(ledger.registry))}; Ctrl+C or SIGTERM ends it")
+        note(f"working on {ledger.store.name}: {_counted(len(ledger.registry))}; Ctrl+C or SIGTERM ends it")
 
 
 class Sweeps:

@@ -26,6 +26,7 @@
     ├── Unavailable             nothing was decided; ask again
     │   ├── StoreBusy           CF-301  the store did not answer in time
     │   ├── StoreFull           CF-302  the store could not be written
+    │   ├── StoreAway           CF-305  the database could not be reached, or its answer was lost
     │   └── BreakerOpen         CF-304  too much is unknown for anything new to go
     ├── NotRecorded             CF-303  sent, answered, and the answer could not be stored: unknown
     └── NotSettled              raised only by `receipt.expect()`
@@ -256,6 +257,12 @@ class StoreFull(Unavailable):
     """The store could not be written (disk full, read-only, I/O error)."""
 
     code = "CF-302"
+
+
+class StoreAway(Unavailable):
+    """The database could not be reached, or its answer was lost: nothing was sent; asking again finds what stands."""
+
+    code = "CF-305"
 
 
 class BreakerOpen(Unavailable):

@@ -146,7 +146,9 @@ def _script(command: argparse.ArgumentParser) -> None:
 
 
 def _store(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--store", choices=("sqlite",), default="sqlite", help="which store (default sqlite)")
+    command.add_argument(
+        "--store", choices=("sqlite", "postgresql"), default="sqlite", help="which store (default sqlite)"
+    )
 
 
 def _rounds(command: argparse.ArgumentParser) -> None:

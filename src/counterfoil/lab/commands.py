@@ -68,7 +68,10 @@ def _bench(asked: argparse.Namespace) -> int:
 
     with run_folder(asked.keep) as top:
         keep = top if asked.keep else None
-        result = command.run(rounds=asked.rounds, keep=keep, progress=_announce)
+        if asked.store == "postgresql":
+            result = command.on_postgresql(rounds=asked.rounds, progress=_announce)
+        else:
+            result = command.run(rounds=asked.rounds, keep=keep, progress=_announce)
         if keep is not None:
             write_result(keep, result)
     if not asked.json:

@@ -20,6 +20,7 @@ from counterfoil.domain.event import ORDINARY
 from counterfoil.domain.intent import Occurrence, Siblings
 from counterfoil.runtime.importing import importing
 from counterfoil.runtime.ledger import Ledger
+from counterfoil.store import choosing
 
 DEFAULT_STORE = "receipts.db"
 """In the current folder, where nothing else is named."""
@@ -84,7 +85,7 @@ class ActionsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """A whole actions file; its actions are read one by one, so that a mistake is named with its action."""
 
     store: str = ""
-    """Beside the actions file."""
+    """A file beside the actions file, or the URL of a database, without a password."""
     actor: str = ""
     tenant: str = "default"
     production: bool = False
@@ -97,8 +98,9 @@ def load(spec: str | Path, *, store: str | os.PathLike[str] | None = None, new: 
 
     Args:
         spec: a path that ends in .yaml or .yml; or a module and the name of a ledger in it, or of what returns one.
-        store: the receipts file; default: the file's own `store`, or `receipts.db` in the current folder.
-        new: the receipts file may be created.
+        store: the receipts file, or the URL of a database; default: the file's own `store`, or `receipts.db` in the
+            current folder.
+        new: the receipts file, or the tables of a database, may be made.
 
     Raises:
         ActionsInvalid: which file, line and key are wrong, or why the module holds no ledger.
@@ -108,19 +110,23 @@ def load(spec: str | Path, *, store: str | os.PathLike[str] | None = None, new: 
     """
     text = str(spec)
     if text.endswith((".yaml", ".yml")):
-        return _from_file(Path(text), None if store is None else Path(store), new=new)
+        return _from_file(Path(text), None if store is None else choosing.named(store), new=new)
     named = _SPEC.fullmatch(text)
     if named is None:
         raise ActionsInvalid(text, "is neither a FILE.yaml nor MODULE:LEDGER")
     ledger = _from_module(text, named[1], named[2])
-    if store is not None and Path(store).absolute() != ledger.store.path:
-        opened = str(ledger.store.path)
+    if store is not None and _shown(store) != ledger.store.name:
+        opened = ledger.store.name
         ledger.close()
-        raise BadValue("store", str(store), wanted=f"{text} opens {opened} itself; name that one or none")
+        raise BadValue("store", _shown(store), wanted=f"{text} opens {opened} itself; name that one or none")
     return ledger
 
 
-def store_of(path: Path) -> Path | None:
+def _shown(store: str | os.PathLike[str]) -> str:
+    return choosing.shown(str(store)) if choosing.is_url(store) else str(Path(store).absolute())
+
+
+def store_of(path: Path) -> str | Path | None:
     """Where an actions file keeps its receipts; None where it does not say."""
     return _store(path, _File(path).head)
 
@@ -201,16 +207,15 @@ def _pointers_of(action: HttpAction) -> Iterator[tuple[Tokens, str]]:
         yield ("immaterial", named), named
 
 
-def _from_file(path: Path, store: Path | None, *, new: bool) -> Ledger:
-    from counterfoil.store.sqlite import SqliteStore
-
+def _from_file(path: Path, store: str | Path | None, *, new: bool) -> Ledger:
     file = _File(path)
     actions = file.actions()
     where = store or _store(path, file.head) or Path(DEFAULT_STORE)
-    if not new and not where.exists():
+    if not new and isinstance(where, Path) and not where.exists():
         raise StoreUnsafe(str(where), "does not exist")
     head = file.head
-    ledger = Ledger(SqliteStore(where), actor=head.actor, tenant=head.tenant, production=head.production)
+    opened = choosing.open_store(where, new=new)
+    ledger = Ledger(opened, actor=head.actor, tenant=head.tenant, production=head.production)
     try:
         for name, action in actions.items():
             _register(ledger, file, name, action)
@@ -220,8 +225,8 @@ def _from_file(path: Path, store: Path | None, *, new: bool) -> Ledger:
     return ledger
 
 
-def _store(path: Path, head: ActionsFile) -> Path | None:
-    return path.parent / head.store if head.store else None
+def _store(path: Path, head: ActionsFile) -> str | Path | None:
+    return choosing.named(head.store, path.parent) if head.store else None
 
 
 def _register(ledger: Ledger, file: _File, name: str, action: HttpAction) -> None:

@@ -79,18 +79,18 @@ def document(history: History, *, outcome: Outcome, payload: bool = False, refus
     return made | ({"payload": read(frozen_payload(history))} if payload else {})
 
 
-def write(path: Path, made: dict[str, Any], *, store: Path) -> None:
+def write(path: Path, made: dict[str, Any], *, store: Path | None) -> None:
     """Write a document into a private file (0600), whole or not at all.
 
     Args:
         path: where; what stands there is replaced.
         made: the document.
-        store: the receipts file, which is never replaced by one of its own receipts.
+        store: the receipts file, which is never replaced by one of its own receipts; None: a database.
 
     Raises:
         BadValue: it cannot be written there.
     """
-    if any(_same(path, store.with_name(store.name + tail)) for tail in _STORE_TAILS):
+    if store is not None and any(_same(path, store.with_name(store.name + tail)) for tail in _STORE_TAILS):
         raise BadValue("--out", str(path), wanted="is the receipts file itself; name another file")
     if path.exists() and not path.is_file():
         raise BadValue("--out", str(path), wanted="is no regular file; name another one")

@@ -13,7 +13,7 @@ from counterfoil.domain.terms import NO_POLICY, Terms
 if TYPE_CHECKING:
     # Most ledgers have no policy, and pay nothing for what reads one.
     from counterfoil.domain.policy import Policy
-    from counterfoil.store.sqlite import SqliteStore
+    from counterfoil.ports.store import Store
 
 UNDECLARED = -1
 """In the place of a band, for an action that declares no value at risk."""
@@ -46,7 +46,7 @@ class Governance:
         store: where policies are on record.
     """
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._held: _InForce | None = None
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     CalledFunction: TypeAlias = GuardedFunction[P, Receipt]
     AwaitedFunction: TypeAlias = GuardedFunction[P, Awaitable[Receipt]]
-    from counterfoil.store.sqlite import SqliteStore
+    from counterfoil.ports.store import Store
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class Ledger(Settling):
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         *,
         actor: str = "",
         tenant: str = "default",
@@ -84,8 +84,8 @@ class Ledger(Settling):
         self.fingerprint_key = fingerprint_key
         self._closing: list[Callable[[], Any]] = []
         self.registry: dict[str, Registered] = {}
-        self.spool = Spool(store.path.with_name(store.path.name + ".spool"))
-        self._roster = Roster(store, store.path.with_name(store.path.name + ".workers"))
+        self.spool = Spool(store.beside(".spool"))
+        self._roster = Roster(store, store.beside(".workers"))
         self._drawer = Drawer(self._roster.worker)
         self._drawn_in = 0
         """The process that has drawn for an event loop before."""

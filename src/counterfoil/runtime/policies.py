@@ -22,7 +22,7 @@ from counterfoil.domain.words import AttemptClass
 from counterfoil.runtime.registered import checked_text
 
 if TYPE_CHECKING:
-    from counterfoil.store.sqlite import SqliteStore
+    from counterfoil.ports.store import Store
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\[([0-9]+)\]")
 _IN_CODE = "the policy"
@@ -65,7 +65,7 @@ def read(n: int, stored: bytes) -> Policy:
         raise InvariantBroken(f"policy {n} cannot be read by this version: {error}") from None
 
 
-def in_force(store: SqliteStore) -> tuple[int, Policy | None]:
+def in_force(store: Store) -> tuple[int, Policy | None]:
     """Read the policy in force with its number; 0 and None where none was ever adopted.
 
     Raises:
@@ -75,7 +75,7 @@ def in_force(store: SqliteStore) -> tuple[int, Policy | None]:
     return (0, None) if stored is None else (stored[0], read(*stored))
 
 
-def adopt(store: SqliteStore, policy: Policy, who: Decider, *, replaces: str) -> Adopted | Declined:
+def adopt(store: Store, policy: Policy, who: Decider, *, replaces: str) -> Adopted | Declined:
     """Put a policy in force: a person's decision, on record with whose and why.
 
     Args:

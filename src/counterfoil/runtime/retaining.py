@@ -19,7 +19,7 @@ from counterfoil.runtime.policies import in_force
 from counterfoil.runtime.registered import checked_text
 
 if TYPE_CHECKING:
-    from counterfoil.store.sqlite import SqliteStore
+    from counterfoil.ports.store import Store
 
 PAGE = 256
 REMOVED, ERASED, KEPT = "removed", "erased", "kept"
@@ -36,7 +36,7 @@ class Retained(msgspec.Struct, frozen=True, kw_only=True):
     """Why it was kept all the same."""
 
 
-def erase(store: SqliteStore, operation: str, *, by: str, reason: str, how: str) -> None:
+def erase(store: Store, operation: str, *, by: str, reason: str, how: str) -> None:
     """Null every body of one operation; twice is once.
 
     Raises:
@@ -51,7 +51,7 @@ def erase(store: SqliteStore, operation: str, *, by: str, reason: str, how: str)
     store.settle_down()
 
 
-def retain(store: SqliteStore, *, by: str, limit: int | None = None, dry_run: bool = False) -> Iterator[Retained]:
+def retain(store: Store, *, by: str, limit: int | None = None, dry_run: bool = False) -> Iterator[Retained]:
     """Apply the retention of the policy in force, oldest first; each operation is one commit.
 
     It may be interrupted anywhere, and goes on where it is called again: what was done is on record.
@@ -92,7 +92,7 @@ def _until(policy: Policy | None, now: float) -> float | None:
     return now - min(after) if after else None
 
 
-def _one(store: SqliteStore, operation: Operation, policy: Policy, *, by: str, dry_run: bool) -> Retained | None:
+def _one(store: Store, operation: Operation, policy: Policy, *, by: str, dry_run: bool) -> Retained | None:
     """What is due of one operation, done; None where nothing is."""
     history = store.load(operation.id)
     sensitivity = _class_of(history)
@@ -119,7 +119,7 @@ _DONE = (retention.NOTHING_LEFT, retention.REMOVED_ALREADY)
 """Somebody else was sooner, or there was nothing to be done."""
 
 
-def _applied(store: SqliteStore, history: History, rule: Rule, wanted: Retained, *, dry_run: bool) -> Retained | None:
+def _applied(store: Store, history: History, rule: Rule, wanted: Retained, *, dry_run: bool) -> Retained | None:
     if dry_run:
         reply: object = rule(history, store.now())
     else:

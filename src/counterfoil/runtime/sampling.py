@@ -19,8 +19,8 @@ from counterfoil.domain.words import Outcome, Source
 from counterfoil.runtime.replay import Happened, replay
 
 if TYPE_CHECKING:
+    from counterfoil.ports.store import Store
     from counterfoil.runtime.ledger import Ledger
-    from counterfoil.store.sqlite import SqliteStore
 
 PAGE = 4_096
 """Row numbers read at once: the sample is drawn from a stream, never from a list of all of them."""
@@ -102,7 +102,7 @@ def reservoir(stream: Iterable[tuple[int, str]], most: int, chance: random.Rando
     return kept, seen
 
 
-def _resolved(store: SqliteStore) -> Iterator[tuple[int, str]]:
+def _resolved(store: Store) -> Iterator[tuple[int, str]]:
     after = -1
     while page := store.query(_RESOLVED, (after, PAGE)):
         for n, name in page:

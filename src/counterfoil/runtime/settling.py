@@ -21,6 +21,7 @@ from counterfoil.plans.effects import Ended, Plan
 from counterfoil.runtime.drive import drive
 
 if TYPE_CHECKING:
+    from counterfoil.ports.store import Store
     from counterfoil.runtime.decisions import Decisions
     from counterfoil.runtime.executor import Executor
     from counterfoil.runtime.ledger import Ledger
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from counterfoil.runtime.registered import Registered
     from counterfoil.runtime.retaining import Retained
     from counterfoil.runtime.spool import Spool
-    from counterfoil.store.sqlite import SqliteStore
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ class Settling:
     """The part of a ledger that acts on operations which exist; `Ledger` is the whole."""
 
     actor: str
-    store: SqliteStore
+    store: Store
     spool: Spool
     _executor: Executor
     get: Callable[[str], Receipt]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from counterfoil.domain import hold
 from counterfoil.domain.command import Amend, Amended
-from counterfoil.domain.errors import CounterfoilError, InvariantBroken
+from counterfoil.domain.errors import CounterfoilError, InvariantBroken, Unavailable
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.schedule import CALL, DISPATCH, RECOVER, REST, REVIEW
 from counterfoil.runtime.escalating import Escalating
@@ -133,7 +133,10 @@ class Worker:
     def run(self, stop: threading.Event, *, interval_seconds: float = INTERVAL_SECONDS) -> None:
         """Sweep until told to stop."""
         while not stop.is_set():
-            self.sweep()
+            try:
+                self.sweep()
+            except Unavailable as error:  # hours without a store end no worker: the next sweep asks again
+                self._report("", error)
             stop.wait(interval_seconds)
 
     def pending(self) -> list[Operation]:

@@ -8,9 +8,9 @@ from counterfoil.store.rows import Runs
 
 # A lone attempt in hand is not unknown yet; what its sender should have reported on by now is. Whatever may have left
 # beside something that is known, or beside another attempt, is unknown at once: nobody waits for its answer alone.
-_UNKNOWN = """SELECT coalesce(sum(value * max(exposure, 1)), 0.0) FROM operation
+_UNKNOWN = """SELECT coalesce(sum(value * CASE WHEN exposure > 1 THEN exposure ELSE 1 END), 0.0) FROM operation
     WHERE unresolved > 0 AND (outcome = 'unknown' OR discrepancy = 'open' OR deadline < ?
-        OR exposure > (outcome = 'unobserved'))"""
+        OR exposure > CASE WHEN outcome = 'unobserved' THEN 1 ELSE 0 END)"""
 
 
 def tripped(db: Runs, breaker: Breaker, now: float) -> Tripped | None:
@@ -30,6 +30,6 @@ def counted(breaker: Breaker, now: float) -> tuple[str, tuple[object, ...]]:
     """
     scopes = (("action", breaker.actions), ("account", breaker.accounts))
     # Column names are ours; patterns are bound.
-    within = " AND ".join(f"({' OR '.join(f'{c} GLOB ?' for _ in patterns)})" for c, patterns in scopes)
+    within = " AND ".join(f"({' OR '.join(f'glob(?, {c})' for _ in patterns)})" for c, patterns in scopes)
     patterns = [pattern for _, named in scopes for pattern in named]
     return f"{_UNKNOWN} AND {within}", (now, *patterns)

@@ -19,6 +19,8 @@ APPLICATION_ID = 0x43464F49
 """`CFOI` in the file's header: no other program's database is ever written to."""
 MIGRATIONS = ("0001_receipts.sql", "0002_decisions.sql", "0003_clock.sql")
 """Numbered, in order; the file's `user_version` says how many it has had."""
+MOVED = 1_000_000
+"""`user_version` of a file whose receipts went on in a database: every version refuses it, ours by its name."""
 BUSY_TIMEOUT_SECONDS = 10.0
 """How long a command waits for another process's transaction before it answers `StoreBusy`."""
 SWITCH_PAUSE_SECONDS = 0.005
@@ -196,6 +198,8 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: tuple[str, ...] = MI
     try:
         db.execute("BEGIN IMMEDIATE")
         found = int(_one(db, "PRAGMA user_version"))
+        if found == MOVED:
+            raise StoreUnsafe(str(path), "was moved by `counterfoil store copy`: its receipts go on in the database")
         if found > len(migrations):
             raise StoreTooNew(str(path), found=found, known=len(migrations))
         for name in migrations[found:]:

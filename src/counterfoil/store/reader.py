@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 class Reader:
     """The reading half of a store; the store gives it one snapshot at a time."""
 
-    def _read(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+    def _read(self) -> contextlib.AbstractContextManager[rows.Runs]:
         raise NotImplementedError
 
     def find(self, tenant: str, actor: str, action: str, key: str) -> History | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import Any
 
 import msgspec
@@ -10,15 +9,13 @@ import msgspec
 from counterfoil.domain.event import SEQ_MAX, Event, EventKind, History
 from counterfoil.domain.operation import COLUMNS, Operation
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Outcome, Permission
-
-Runs = sqlite3.Connection | sqlite3.Cursor
-"""What runs statements. With a cursor each statement ends the one before: what is found is read at once."""
+from counterfoil.ports.store import Runs as Runs  # noqa: PLC0414 - every module that runs statements names it from here
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM operation "  # noqa: S608 - constant column names
 UPDATE = f"UPDATE operation SET {', '.join(f'{c} = ?' for c in COLUMNS[1:])} WHERE n = ? AND seq = ?"  # noqa: S608
 INSERT = f"INSERT INTO operation ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"  # noqa: S608
 INSERT_EVENT = "INSERT INTO event (id, kind, at, record, body, hash) VALUES (?, ?, ?, ?, ?, ?)"
-KEEP_TIME = "UPDATE clock SET at = max(at, ?)"
+KEEP_TIME = "UPDATE clock SET at = ? WHERE at < ?"
 INSERT_BODY = "INSERT INTO body (id, bytes) VALUES (?, ?)"
 _EVENTS = (
     "SELECT e.id, e.kind, e.at, e.record, coalesce(e.body, b.bytes), e.hash "
@@ -71,16 +68,15 @@ def by_key(db: Runs, tenant: str, actor: str, action: str, key: str) -> Operatio
 def latest(db: Runs) -> float:
     """The latest time on record: that was kept, and of the newest event and of all that is unresolved since then."""
     row = db.execute(
-        "SELECT max((SELECT coalesce(max(updated_at), 0.0) FROM operation WHERE unresolved > 0), "
-        "coalesce((SELECT at FROM event ORDER BY id DESC LIMIT 1), 0.0), "
-        "coalesce((SELECT at FROM clock), 0.0))"
+        "SELECT (SELECT max(updated_at) FROM operation WHERE unresolved > 0), "
+        "(SELECT at FROM event ORDER BY id DESC LIMIT 1), (SELECT at FROM clock)"
     ).fetchone()
-    return float(row[0])
+    return float(max(at or 0.0 for at in row))
 
 
 def keep_time(db: Runs, now: float) -> float:
     """Keep the time that is judged by, where none later is kept; return it."""
-    db.execute(KEEP_TIME, (now,))
+    db.execute(KEEP_TIME, (now, now))
     return now
 
 

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from counterfoil.domain.command import (
@@ -56,6 +57,7 @@ class SqliteStore(Reader):
         uptime: Callable[[], Steady] = uptime,
     ) -> None:
         self.path = opening.located(path)
+        self.name = str(self.path)
         self._clock, self.uptime = clock, uptime
         self._seen = 0.0
         self._seen_at = time.monotonic()
@@ -89,6 +91,10 @@ class SqliteStore(Reader):
                 raise
             FORKS.add(self)
 
+    def beside(self, tail: str) -> Path:
+        """Where what belongs to the file and cannot stand in it is kept: answers it could not take, and locks."""
+        return self.path.with_name(self.path.name + tail)
+
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def awrite(self, command: Command) -> Awaitable[Reply]:
@@ -113,7 +119,7 @@ class SqliteStore(Reader):
         """Keep the time where nothing is written: a restart goes on from at most so many seconds before it."""
         now = self.now()
         if now >= self._kept + within:
-            self.execute(rows.KEEP_TIME, (now,))
+            self.execute(rows.KEEP_TIME, (now, now))
             self._kept = now
 
     def _write_batch(self, jobs: list[Job[Command, Reply]]) -> None:
@@ -205,11 +211,11 @@ class SqliteStore(Reader):
     # -- maintenance -----------------------------------------------------------------------------------------------
 
     def settle_down(self) -> None:
-        """Empty the log after an erasure; see `retention.settle_down`."""
-        from counterfoil.store import retention
+        """Empty the log after an erasure; see `overwriting.settle_down`."""
+        from counterfoil.store import overwriting
 
         with self.lead() as db:
-            retention.settle_down(db)
+            overwriting.settle_down(db)
 
     def execute(self, statement: str, parameters: tuple[object, ...] = ()) -> None:
         """Run one small writing statement of its own (the worker registry); never on receipts."""
@@ -348,8 +354,8 @@ _RUNS: dict[type, Callable[[sqlite3.Cursor, Any, float], Reply]] = {
     Settle: transaction.settle,
     Propose: transaction.propose,
     Adopt: _later("policies", "adopt"),
-    Remove: _later("retention", "remove"),
-    Erase: _later("retention", "erase"),
+    Remove: _later("overwriting", "remove"),
+    Erase: _later("overwriting", "erase"),
     CountRefusals: _later("retention", "count_refusals"),
 }
 """What each command does inside its transaction."""

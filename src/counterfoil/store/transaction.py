@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import msgspec
 
 from counterfoil.domain import hold
@@ -45,6 +43,7 @@ INSERT INTO operation (n, id, tenant, actor, action, key, account, fingerprint, 
     looks, step, due_at, worker, deadline, updated_at, seq)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'authorized', 'started', 'unobserved', 'open', 'none', 1, 1, 1, '', '',
     0, 'recover', ?, ?, ?, ?, 1)
+ON CONFLICT DO NOTHING
 """
 SETTLE = """
 UPDATE operation SET dispatch = ?, outcome = ?, discrepancy = ?, exposure = ?, unresolved = ?, settled_by = ?,
@@ -65,13 +64,8 @@ def claim(
         c.n, c.id, intent.tenant, intent.actor, intent.action, intent.key, intent.account, intent.fingerprint,
         intent.effect, c.owner, c.value, now, deadline, c.worker, deadline, now,
     )  # fmt: skip
-    try:
-        db.execute(CLAIM, row)
-    except sqlite3.IntegrityError:
-        refused = _refused(db, c, now)
-        if refused is None:
-            raise
-        return refused
+    if db.execute(CLAIM, row).rowcount != 1:
+        return _refused(db, c, now)
     record = stamped(c.record, steady)
     head = chain(b"", c.id, 1, "begun", now, record)
     if len(c.body) <= rows.BODY_INLINE_MAX:
@@ -81,8 +75,8 @@ def claim(
     return Claimed(at=now, head=head)
 
 
-def _refused(db: rows.Runs, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision | None:
-    """Say which index refused a claim; None where none did and the row itself is impossible."""
+def _refused(db: rows.Runs, c: Claim, now: float) -> Claimed | Existing | NewlyHeld | Conflict | Collision:
+    """Say which index refused a claim."""
     intent = c.intent
     stands = _stands(db, c)
     if stands is not None:
@@ -92,7 +86,7 @@ def _refused(db: rows.Runs, c: Claim, now: float) -> Claimed | Existing | NewlyH
         return Collision()
     holder = _holder(db, intent.effect)
     if holder is None:
-        return None
+        raise InvariantBroken(f"{c.id} was refused, and nothing stands in its way")
     operation, event = hold.propose(c, holder, now)
     db.execute(rows.INSERT, rows.values_of(operation))
     append(db, operation, 1, now, b"", event)
@@ -250,21 +244,25 @@ def _update(db: rows.Runs, history: History, decided: Amendment, now: float) -> 
     if seq > SEQ_MAX:
         raise InvariantBroken(f"{before.id} has more than {SEQ_MAX} events")
     after = msgspec.structs.replace(decided.operation, seq=seq, updated_at=now)
-    slots = range(1, HOLD_SLOTS_MAX) if after.unresolved and not before.unresolved else (after.unresolved,)
-    for slot in slots:
-        values = rows.values_of(msgspec.structs.replace(after, unresolved=slot))
-        try:
-            changed = db.execute(rows.UPDATE, (*values[1:], before.n, before.seq)).rowcount
-        except sqlite3.IntegrityError:
-            continue
-        if changed != 1:
-            raise InvariantBroken(f"{before.id} changed while the write lock was held")
-        if slot > 1 and not before.unresolved:
-            _notify_holder(db, before, now)
-        elif before.unresolved == 1 and not after.unresolved:
-            _hand_on(db, before, now)
-        return
-    raise InvariantBroken(f"more than {HOLD_SLOTS_MAX} operations of effect {before.effect} are reopened")
+    opens = after.unresolved and not before.unresolved
+    slot = _free_slot(db, before.effect) if opens else after.unresolved
+    values = rows.values_of(msgspec.structs.replace(after, unresolved=slot))
+    if db.execute(rows.UPDATE, (*values[1:], before.n, before.seq)).rowcount != 1:
+        raise InvariantBroken(f"{before.id} changed while the write lock was held")
+    if opens and slot > 1:
+        _notify_holder(db, before, now)
+    elif before.unresolved == 1 and not slot:
+        _hand_on(db, before, now)
+
+
+def _free_slot(db: rows.Runs, effect: str) -> int:
+    """The first place in an effect's hold that nobody has; nobody else takes one while the lock is held."""
+    held = db.execute("SELECT unresolved FROM operation WHERE effect = ? AND unresolved > 0", (effect,))
+    taken = {row[0] for row in held}
+    for slot in range(1, HOLD_SLOTS_MAX):
+        if slot not in taken:
+            return slot
+    raise InvariantBroken(f"more than {HOLD_SLOTS_MAX} operations of effect {effect} are reopened")
 
 
 def _notify_holder(db: rows.Runs, reopened: Operation, now: float) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 
 import pytest
 
-from counterfoil.lab.bench import command
-from counterfoil.lab.bench.floors import SameRows, Thin
+from counterfoil.lab.bench import command, measure, postgresql
+from counterfoil.lab.bench.floors import SameRows, Thin, load
 from counterfoil.lab.bench.startup import above_bare
 from counterfoil.lab.bench.subject import Subject
 
 CALLS = 40
 HELD = {
+    "store": "sqlite",
     "sequential_ratio": 1.0, "thin_ratio": 1.0, "async_ratio": 1.0, "loop_lag_ms_p99": 1.0,
     "concurrent_ratio": {"threads": 4.0, "tasks": 5.0}, "fsyncs_per_call": {"one": 2.0, "many": 0.05},
     "rows_per_operation": 3.0,
@@ -22,7 +24,7 @@ HELD = {
 @pytest.fixture
 def subject(tmp_path):
     """A ledger to measure."""
-    made = Subject(tmp_path)
+    made = Subject(tmp_path / "receipts.db")
     yield made
     made.close()
 
@@ -67,4 +69,17 @@ def test_a_bar_that_is_missed_is_named(name, wrong):
 @pytest.mark.parametrize(("mine", "found"), [([1, 2, 3, 4, 5], [2.0, 4.0]), ([3], [3.0, 3.0])])
 def test_a_figure_says_how_far_its_rounds_lie_apart(mine, found):
     """The middle half of the rounds' ratios stands beside the median, and of one round the round itself."""
-    assert command.quartiles(mine, [1.0] * len(mine)) == found
+    assert measure.quartiles(mine, [1.0] * len(mine)) == found
+
+
+def test_a_call_on_postgresql_is_measured_beside_two_bare_statements(postgres):
+    """Both write to the same server, and the server's own count of its syncs goes on."""
+    url = postgres.book()
+    with contextlib.closing(postgresql.Thin(url)) as thin, contextlib.closing(Subject(url)) as subject:
+        before = thin.syncs()
+        one = measure.interleave({"mine": subject.block, "thin": thin.block}, rounds=1, warm_up=0)
+        assert measure.ratio(one["mine"], one["thin"]) > 0.0
+        with thin.callers(2) as callers:
+            assert load(callers, 0.2) > 0.0
+        assert thin.syncs() - before >= 4 * measure.BLOCK
+        assert len(subject.ledger.store.operations(limit=100)) == measure.BLOCK

@@ -28,7 +28,7 @@ from counterfoil.lab.run_folder import STORE
 from counterfoil.lab.watch import reached
 from counterfoil.runtime import executor
 from counterfoil.runtime.spool import Spool
-from counterfoil.store import opening, retention, sqlite, transaction
+from counterfoil.store import opening, overwriting, sqlite, transaction
 from counterfoil.store.sqlite import SqliteStore
 
 SECONDS = 100
@@ -177,7 +177,7 @@ def test_a_send_before_its_receipt_is_noticed(monkeypatch):
 
 def test_bytes_that_come_back_are_noticed(monkeypatch):
     """Erased rows are not erased bytes: the log still has them."""
-    monkeypatch.setattr(retention, "settle_down", lambda _: None)
+    monkeypatch.setattr(overwriting, "settle_down", lambda _: None)
     assert set(survey("erased", FEW, "1").found) == {check.CAME_BACK}
 
 

@@ -9,27 +9,36 @@ import pytest
 from tests.integration.store.commands import faults
 
 from counterfoil.ports.store import Store
+from counterfoil.store.postgresql import PostgresStore
 from counterfoil.store.sqlite import SqliteStore
 
 MakeStore = Callable[..., Store]
 
 
-def sqlite(folder, clock):
-    """The one file of this test's folder."""
-    return SqliteStore(folder / "receipts.db", clock=clock)
+def sqlite(request):
+    """Opens the one file of this test's folder."""
+    folder = request.getfixturevalue("tmp_path")
+    return lambda clock: SqliteStore(folder / "receipts.db", clock=clock or time.time)
 
 
-KINDS = {"sqlite": sqlite}
+def postgresql(request):
+    """Opens one book of the session's server."""
+    url = request.getfixturevalue("postgres").book()
+    return lambda clock: PostgresStore(url, clock=clock)
+
+
+KINDS = {"sqlite": sqlite, "postgresql": postgresql}
 """Every store passes the same tests."""
 
 
 @pytest.fixture(params=KINDS)
-def make_store(request, tmp_path) -> Iterator[MakeStore]:
+def make_store(request) -> Iterator[MakeStore]:
     """Open this test's book, again at each call; afterwards every history in it must add up."""
     opened = []
+    kind = KINDS[request.param](request)
 
-    def make(*, clock: Callable[[], float] = time.time) -> Store:
-        opened.append(KINDS[request.param](tmp_path, clock))
+    def make(*, clock: Callable[[], float] | None = None) -> Store:
+        opened.append(kind(clock))
         return opened[-1]
 
     yield make

@@ -33,4 +33,5 @@ def adopt(store, *retention: Retention) -> str:
 
 def ahead(store, seconds: float) -> None:
     """Let the store's clock run ahead."""
-    store._clock = lambda: time.time() + seconds
+    clock = store._time if hasattr(store, "_time") else store
+    setattr(clock, "clock" if clock is not store else "_clock", lambda: time.time() + seconds)

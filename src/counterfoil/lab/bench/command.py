@@ -6,13 +6,15 @@ import json
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from counterfoil.lab.bench import postgresql
 from counterfoil.lab.bench.floors import SameRows, Thin, load
 from counterfoil.lab.bench.fsyncs import counted
 from counterfoil.lab.bench.loop_lag import lag_p99_ms
+from counterfoil.lab.bench.measure import interleave, quartiles, ratio
 from counterfoil.lab.bench.startup import cli_start_ms, import_ms
 from counterfoil.lab.bench.subject import Subject
 
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 ROUNDS = "rounds.json"
 """Every round's own figure, kept for whoever takes the ratios again."""
 CALLERS = 64
-BLOCK = 16
 WARM_UP_CALLS = 400
 LOAD_SECONDS = 2.0
 LOAD_ROUNDS = 3
@@ -40,8 +41,6 @@ BARS: Mapping[str, tuple[str, float]] = {
     "rows_per_operation": ("==", ROWS_PER_OPERATION),
 }
 
-Block = Callable[[int], Sequence[float]]
-
 
 def run(*, rounds: int, keep: Path | None = None, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Measure everything and return the figures, `ok` saying whether every bar is met.
@@ -52,7 +51,7 @@ def run(*, rounds: int, keep: Path | None = None, progress: Callable[[str], None
         progress: told what is measured next.
     """
     folder = Path(tempfile.mkdtemp(prefix="counterfoil-bench-", dir=keep or Path.cwd()))
-    subject, thin = Subject(folder), Thin(folder)
+    subject, thin = Subject(folder / "receipts.db"), Thin(folder)
     try:
         progress("warming up")
         same = SameRows(folder, subject.warm_up(WARM_UP_CALLS))
@@ -104,35 +103,12 @@ def _figures(
         "fsyncs_per_call": {"one": measured["fsyncs"], "many": many},
         "rows_per_operation": measured["rows"],
         "bytes_per_operation": measured["bytes"],
-        "cli_start_ms": round(cli_start_ms(subject.path), 1),
+        "cli_start_ms": round(cli_start_ms(Path(subject.store)), 1),
         "import_ms": round(import_ms(), 1),
         "p50_ms": {name: round(statistics.median(found) * 1e3, 3) for name, found in one.items()},
         "rounds": rounds,
         "quartiles": spread,
     }
-
-
-def interleave(subjects: Mapping[str, Block], *, rounds: int, warm_up: int = 3) -> dict[str, list[float]]:
-    """Run blocks of the subjects in turn, the order reversed every other round; return each round's median."""
-    medians: dict[str, list[float]] = {name: [] for name in subjects}
-    for turn in range(-warm_up, rounds):
-        for name in sorted(subjects, reverse=bool(turn % 2)):
-            durations = subjects[name](BLOCK)
-            if turn >= 0:
-                medians[name].append(statistics.median(durations))
-    return medians
-
-
-def ratio(subject: Sequence[float], floor: Sequence[float]) -> float:
-    """The median over rounds of subject / floor: whatever the machine did in a round cancels."""
-    return round(statistics.median(s / f for s, f in zip(subject, floor, strict=True)), 3)
-
-
-def quartiles(subject: Sequence[float], floor: Sequence[float]) -> list[float]:
-    """The quarter and three quarters of the rounds' ratios: how far a figure may be trusted on this machine."""
-    ratios = [s / f for s, f in zip(subject, floor, strict=True)]
-    first, _, third = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
-    return [round(first, 3), round(third, 3)]
 
 
 def shape(subject: Subject, calls: int = 400) -> dict[str, Any]:
@@ -177,10 +153,20 @@ def _concurrent(subject: Subject, thin: Thin) -> tuple[dict[str, list[float]], f
     return found, round(syncs / calls, 4)
 
 
+def on_postgresql(*, rounds: int, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """The same on PostgreSQL, on a server of our own; see `postgresql.run`."""
+    figures = postgresql.run(rounds=rounds, progress=progress)
+    return {**figures, "ok": not missed(figures)}
+
+
+def _bars(figures: Mapping[str, Any]) -> Mapping[str, tuple[str, float]]:
+    return postgresql.BARS if figures["store"] == "postgresql" else BARS
+
+
 def missed(figures: Mapping[str, Any]) -> list[str]:
     """The bars that are not met, each with its figure."""
     found = []
-    for name, (how, bar) in BARS.items():
+    for name, (how, bar) in _bars(figures).items():
         value: Any = figures
         for part in name.split("."):
             value = value[part]
@@ -197,14 +183,15 @@ def show(figures: Mapping[str, Any], console: Console) -> None:
     table = Table(title="One guarded call, beside what the store itself costs", title_justify="left")
     for heading in ("measure", "figure", "quartiles", "bar"):
         table.add_column(heading, justify="left" if heading == "measure" else "right")
-    for name, (how, bar) in BARS.items():
+    for name, (how, bar) in _bars(figures).items():
         value: Any = figures
         for part in name.split("."):
             value = value[part]
         spread = " to ".join(map(str, figures["quartiles"].get(name, ())))
         table.add_row(name.replace("_", " "), str(value), spread, f"{how} {bar:g}")
     for name in ("bytes_per_operation", "cli_start_ms", "import_ms"):
-        table.add_row(name.replace("_", " "), str(figures[name]), "", "")
+        if name in figures:
+            table.add_row(name.replace("_", " "), str(figures[name]), "", "")
     console.print(table)
     for line in missed(figures):
         console.print(f"missed: {line}")

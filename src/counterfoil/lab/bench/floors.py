@@ -42,8 +42,8 @@ _THIN_CLAIM = (
     "VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)"
 )
 _THIN_SETTLE = "UPDATE thin SET state = 2, outcome = ?, settled_at = ? WHERE id = ?"
-_REQUEST = json.dumps({"account": "acct_0001", "amount": 1000, "currency": "usd", "memo": "m" * 185})
-_OUTCOME = json.dumps({"id": "ch_123", "status": "ok", "echo": "e" * 100})
+REQUEST = json.dumps({"account": "acct_0001", "amount": 1000, "currency": "usd", "memo": "m" * 185})
+OUTCOME = json.dumps({"id": "ch_123", "status": "ok", "echo": "e" * 100})
 
 _ids = itertools.count(1)
 
@@ -93,7 +93,7 @@ class Thin:
     @staticmethod
     def _operation(db: sqlite3.Connection, row: tuple[Any, ...]) -> None:
         db.execute(_THIN_CLAIM, row)
-        db.execute(_THIN_SETTLE, (_OUTCOME, row[7], row[0]))
+        db.execute(_THIN_SETTLE, (OUTCOME, row[7], row[0]))
 
     def close(self) -> None:
         """Close the file."""
@@ -103,7 +103,7 @@ class Thin:
 def _thin_row() -> tuple[Any, ...]:
     n, noise = next(_ids), os.urandom(48)
     return (
-        n, f"tenant-{n % 7}", f"agent-{n % 31}", "payment.refund", noise[:16].hex(), noise[16:], _REQUEST, time.time(),
+        n, f"tenant-{n % 7}", f"agent-{n % 31}", "payment.refund", noise[:16].hex(), noise[16:], REQUEST, time.time(),
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ db.execute("ROLLBACK")
 def lag_p99_ms(subject: Subject) -> float:
     """Measure the 99th percentile of the loop's lateness, in milliseconds, with calls waiting for the lock."""
     holder = subprocess.Popen(
-        [sys.executable, "-c", _HOLDER, str(subject.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _HOLDER, str(subject.store)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:
         assert holder.stdout is not None and holder.stdin is not None  # noqa: S101, PT018 - both are pipes

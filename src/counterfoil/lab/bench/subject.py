@@ -18,11 +18,15 @@ _RESULT = {"id": "ch_123", "status": "ok", "echo": "e" * 100}
 
 
 class Subject:
-    """One ledger with one blocking and one async action; a call writes about what the thin floor writes."""
+    """One ledger with one blocking and one async action; a call writes about what the thin floor writes.
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "receipts.db"
-        self.ledger = counterfoil.open(self.path, actor="agent:bench")
+    Args:
+        store: its file, or the URL of its database.
+    """
+
+    def __init__(self, store: str | Path) -> None:
+        self.store = store
+        self.ledger = counterfoil.open(store, actor="agent:bench")
         declared = {"owner": "payments", "authoriser": "payments-lead", "account": "acct_shop"}
 
         def named(order_id: str, **_rest: object) -> str:

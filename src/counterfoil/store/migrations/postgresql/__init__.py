@@ -1,0 +1,1 @@
+"""The same migrations for PostgreSQL, one for one."""
