@@ -84,7 +84,7 @@ FINGERPRINTS = {
     29: covered("test_r29_values_of_another_type_never_share_a_print"),
     30: covered("test_r30_a_model_and_its_plain_form_are_one_intent"),
     31: covered("test_r31_unset_is_not_null", (CONSOLE, "null against missing, shown to the approver")),
-    32: covered("test_r32_no_text_and_no_number_is_mended", (POSTGRESQL, "a NUL character, which jsonb refuses")),
+    32: covered("test_r32_no_text_and_no_number_is_mended"),
     33: covered("test_r33_a_print_names_its_rule", (API, "keys ordered alike from a TypeScript client")),
     34: covered("test_r34_what_differs_immaterially_is_recorded_and_never_sent"),
     35: covered("test_r35_every_process_makes_the_same_print"),
@@ -123,14 +123,16 @@ APPROVALS = {
 """Section 5."""
 
 STORES = {
-    52: pending((POSTGRESQL, "the lost answer of a COMMIT"), (LOCAL, "the caller's own row and its receipt")),
-    53: pending((POSTGRESQL, "a COMMIT that answers ROLLBACK"), (LOCAL, "the same in the caller's transaction")),
-    54: pending((POSTGRESQL, "40001 at the COMMIT itself"), (LOCAL, "re-runs from zero")),
-    55: covered("test_r55_cancelled_callers_leave_whole_receipts", (POSTGRESQL, "pooled connections")),
+    52: covered("test_r52_a_claim_nobody_answered_for_sends_nothing", (LOCAL, "the caller's own row and its receipt")),
+    53: covered(
+        "test_r53_a_commit_that_answers_rollback_is_no_commit", (LOCAL, "the same in the caller's transaction")
+    ),
+    54: covered("test_r54_what_fails_at_the_commit_is_run_again_from_zero", (LOCAL, "re-runs from zero")),
+    55: covered("test_r55_cancelled_callers_leave_whole_receipts"),
     56: covered("test_r56_eight_processes_claim_while_a_writer_commits"),
-    57: covered("test_r57_every_connection_syncs_fully", (POSTGRESQL, "synchronous_commit is never off")),
-    58: pending((POSTGRESQL, "a worker whose row vanished sends nothing")),
-    59: pending((POSTGRESQL, "row claims only, through pgbouncer in transaction mode")),
+    57: covered("test_r57_every_connection_syncs_fully"),
+    58: covered("test_r58_a_worker_whose_row_vanished_does_not_insert_and_send_again"),
+    59: covered("test_r59_nothing_rests_on_a_session", (POSTGRESQL, "the suite through pgbouncer itself")),
 }
 """Section 6."""
 
