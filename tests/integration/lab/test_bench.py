@@ -76,10 +76,11 @@ def test_a_call_on_postgresql_is_measured_beside_two_bare_statements(postgres):
     """Both write to the same server, and the server's own count of its syncs goes on."""
     url = postgres.book()
     with contextlib.closing(postgresql.Thin(url)) as thin, contextlib.closing(Subject(url)) as subject:
-        before = thin.syncs()
+        store = subject.ledger.store
+        before = thin.syncs(store)
         one = measure.interleave({"mine": subject.block, "thin": thin.block}, rounds=1, warm_up=0)
         assert measure.ratio(one["mine"], one["thin"]) > 0.0
         with thin.callers(2) as callers:
             assert load(callers, 0.2) > 0.0
-        assert thin.syncs() - before >= 4 * measure.BLOCK
-        assert len(subject.ledger.store.operations(limit=100)) == measure.BLOCK
+        assert thin.syncs(store) - before >= 4 * measure.BLOCK
+        assert len(store.operations(limit=100)) == measure.BLOCK

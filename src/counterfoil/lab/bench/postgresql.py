@@ -15,6 +15,7 @@ from counterfoil.lab.bench.floors import OUTCOME, REQUEST, load, timed
 from counterfoil.lab.bench.measure import interleave, quartiles, ratio
 from counterfoil.lab.bench.subject import Subject
 from counterfoil.lab.database import server
+from counterfoil.ports.store import Store
 
 CONNECTIONS = 16
 """Of the floor under load; each is driven flat out by a thread of its own."""
@@ -83,9 +84,14 @@ class Thin:
             for db in made:
                 db.close()
 
-    def syncs(self) -> int:
-        """How often the server has synced its log so far, by its own count."""
-        time.sleep(1.1)  # a backend tells what it did once a second
+    def syncs(self, store: Store) -> int:
+        """How often the server has synced its log so far, by its own count.
+
+        Args:
+            store: of the subject, whose session tells what it did only once a second unless it is made to.
+        """
+        with store.lead() as session:
+            session.execute("SELECT pg_stat_force_next_flush()")
         (count,) = self._db.execute(_SYNCS).fetchone()
         return int(count)
 
@@ -130,19 +136,20 @@ def _figures(subject: Subject, thin: Thin, rounds: int, progress: Callable[[str]
     progress("one caller, in turn with the floor")
     one = interleave({"mine": subject.block, "async": subject.ablock, "thin": thin.block}, rounds=rounds)
     progress("fsyncs")
-    before = thin.syncs()
+    store = subject.ledger.store
+    before = thin.syncs(store)
     subject.block(100)
-    lone = (thin.syncs() - before) / 100
+    lone = (thin.syncs(store) - before) / 100
     progress(f"{CALLERS} callers, in turn with {CONNECTIONS} raw connections")
     calls: dict[str, list[float]] = {"threads": [], "tasks": [], "raw": []}
     syncs = 0
     for _ in range(LOAD_ROUNDS):
         with thin.callers(CONNECTIONS) as callers:
             calls["raw"].append(load(callers, LOAD_SECONDS))
-        before = thin.syncs()
+        before = thin.syncs(store)
         calls["threads"].append(load([subject.call] * CALLERS, LOAD_SECONDS))
         calls["tasks"].append(subject.tasks(CALLERS, LOAD_SECONDS))
-        syncs += thin.syncs() - before
+        syncs += thin.syncs(store) - before
     made = sum(calls["threads"] + calls["tasks"]) * LOAD_SECONDS
     return {
         "store": "postgresql",
