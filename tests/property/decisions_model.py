@@ -292,7 +292,7 @@ class Model:
 
     # -- who may decide ------------------------------------------------------------------------------------------------
 
-    def against_approve(self, operation: str, rows: list[Row], by: str, now: float) -> str:
+    def against_approve(self, operation: str, rows: list[Row], by: str, now: float, policy: InForce) -> str:
         """Why this person's approval must not go through; empty where it must."""
         mine = [t for t in self.taken if t.operation == operation]
         questions = [row for row in rows if row.kind == "proposed"]
@@ -307,6 +307,7 @@ class Model:
             "it was answered for good": bool({t.verb for t in mine} & {"deny", "revoke"}),
             "it was answered": len(yes) >= required.get("people", 1),
             "it was given up": self.given_up(operation),
+            "it was asked under another policy": asked.record["bound"]["policy"] != policy.digest,
             "it expired": expired or now > asked.at + required.get("seconds", DAY),
             "an agent": by.startswith("agent:"),
             "who asked": by == self.actor,

@@ -152,7 +152,7 @@ class Decisions(RuleBasedStateMachine):
         for n, by in enumerate(who):
             older = 0 if n else behind
             rows = rows_of(world.ledger.store, operation.id)
-            against = world.model.against_approve(operation.id, rows, by, world.ledger.store.now())
+            against = world.model.against_approve(operation.id, rows, by, world.ledger.store.now(), world.policy)
             refused = self.decide("approve", operation.id, by, older)
             assert bool(refused) == bool(against or older), (refused, against)
         self.try_to_send(operation.key, ways)

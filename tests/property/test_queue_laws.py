@@ -71,8 +71,8 @@ def test_what_nobody_owns_is_shown_to_everybody(every, asks):
 
 @given(queues, wishes)
 def test_the_most_exposed_for_the_longest_stands_first(every, asks):
-    """Exposure x age falls from one to the next, then age; what is cut would have stood behind what is shown."""
+    """Exposure x age falls from one to the next, then value at risk x age, then age; what is cut would stand behind."""
     found = arranged(every, asks)
-    ranks = [(w.exposed * w.age, w.age, -w.operation.n) for w in found.shown]
+    ranks = [(w.exposed * w.age, w.at_stake * w.age, w.age, -w.operation.n) for w in found.shown]
     assert all(first > second for first, second in itertools.pairwise(ranks))
     assert arranged(tuple(reversed(every)), asks) == found

@@ -239,7 +239,7 @@ def test_a_bare_command_names_its_verbs(commands):
     """Whoever says nothing yet is told what there is, and that nothing was done."""
     said = commands()
     assert said.code == 2
-    assert "send a file of intents" in said.out
+    assert "send a file of intents" in said.err
 
 
 def test_a_policy_for_a_store_that_is_not_there_yet(commands):

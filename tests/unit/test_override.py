@@ -22,6 +22,7 @@ from counterfoil.domain.override import (
     override,
     override_stands,
     release,
+    release_share,
     released_beside,
 )
 from counterfoil.domain.permission import MORE_TOLD, NOT_DECIDED, Sought, ask
@@ -271,10 +272,11 @@ def test_it_runs_beside_what_all_of_them_saw():
     one = ruled(held(), let(held(), under=TWO, holders=("op_9", "op_8")))
     assert one.operation.held_by == "op_9"
     assert (last(one).facts["lifted"], released_beside(one.events)) == (False, frozenset())
+    assert (release_share(held().events), release_share(one.events)) == ((0, 0), (1, 2))
     assert declined(one, let(one, f"{MARA} (uid 7)", under=TWO)) == (f"{MARA} has decided it already",)
     both = ruled(one, let(one, NOOR, under=TWO, holders=("op_9", "op_7")))
     assert both.operation.held_by == ""
-    assert released_beside(both.events) == {"op_9"}
+    assert (released_beside(both.events), release_share(both.events)) == ({"op_9"}, (0, 0))
     assert faults(both) == []
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.crash.stepping import claimed, erased, observed
 
 from counterfoil.domain.evidence import Evidence
-from counterfoil.domain.result import declared, kept, kept_result, narrowed
+from counterfoil.domain.result import ERASED, declared, kept, kept_result, narrowed, result_gone
 from counterfoil.domain.words import Finding, Source
 
 
@@ -44,6 +44,16 @@ def test_the_result_is_that_of_the_proof():
     history = observed(history, Finding.SUCCEEDED, effect="pay", result={"id": "re_2"}, source=Source.LOOK)
     assert kept_result(history) == {"id": "re_1"}
     assert kept_result(erased(history)) is None
+
+
+@pytest.mark.parametrize(("why", "said"), [("not_kept", "canonical form"), ("too_large", "64 KiB"), ("", "")])
+def test_a_result_that_could_not_be_kept_is_gone_with_its_reason(why, said):
+    """The proof says why there is none, whatever was observed before it; where it says nothing there never was one."""
+    history = observed(claimed(), Finding.UNKNOWN, facts={"status": 500})
+    history = observed(history, Finding.SUCCEEDED, effect="pay", facts={"result": why})
+    assert (kept_result(history), bool(result_gone(history))) == (None, bool(why))
+    assert said in result_gone(history)
+    assert result_gone(erased(history)) == ERASED
 
 
 @pytest.mark.parametrize("result", [0, "", False, [], {}, None, "text", 1.5, [1, {"a": None}]])

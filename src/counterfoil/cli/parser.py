@@ -73,26 +73,26 @@ def run(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a narrow locale must not turn a receipt into a traceback
-    if not given:
-        return _verbs()
     try:
         asked = _parse(given)
     except _Refused as refused:
         if not as_json:
-            print(refused.usage, end="", file=sys.stderr)
+            print(refused.usage if given else _help(), end="", file=sys.stderr)
         return exits.say(exits.BAD_CALL_CODE, str(refused), as_json=as_json, exit_code=exits.BAD_CALL)
     except SystemExit as left:  # --help and --version have said everything
         return int(left.code or 0)
     return _carry_out(asked)
 
 
-def _verbs() -> int:
-    """What there is, for whoever says nothing yet; on standard error, because nothing was asked and nothing done."""
-    try:
+def _help() -> str:
+    """What there is, for whoever says nothing yet."""
+    import contextlib
+    import io
+
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
         _parse(["--help"])
-    except SystemExit:
-        return exits.BAD_CALL
-    raise AssertionError("--help leaves")
+    return said.getvalue()
 
 
 def _carry_out(asked: argparse.Namespace) -> int:
