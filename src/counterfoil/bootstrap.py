@@ -7,7 +7,7 @@ import threading
 
 from counterfoil.domain.errors import BadValue
 from counterfoil.runtime.ledger import Ledger
-from counterfoil.runtime.registered import checked_text
+from counterfoil.runtime.given import checked_name, checked_text
 from counterfoil.store.sqlite import SqliteStore
 
 
@@ -38,7 +38,8 @@ def open_ledger(  # noqa: PLR0913 - each is a word of its own at the door
         StoreUnsafe: the file cannot be trusted with receipts; nothing is ever sent from it.
         StoreTooNew: newer code wrote it.
     """
-    for name, text in (("actor", actor), ("run", run), ("conversation", conversation)):
+    checked_name("actor", actor, empty=True)
+    for name, text in (("run", run), ("conversation", conversation)):
         checked_text(name, text, empty=True)
     checked_text("tenant", tenant)
     if fingerprint_key is not None and (type(fingerprint_key) is not bytes or not fingerprint_key):

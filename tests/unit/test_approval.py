@@ -14,7 +14,6 @@ from counterfoil.domain.approval import (
     authority_of,
     binding,
     changed,
-    named,
     proposed_of,
 )  # fmt: skip
 from counterfoil.domain.command import Amendment, NewEvent
@@ -60,15 +59,6 @@ def test_what_only_explains_the_question_leaves_the_binding():
     after = msgspec.structs.replace(before, mentioned={"call": "c2"}, because=("it expired",))
     assert binding(after) == binding(before)
     assert changed(before.bound, after.bound) == ()
-
-
-@pytest.mark.parametrize(
-    ("by", "person"),
-    [("mara", "mara"), ("mara (uid 1000)", "mara"), ("mara (uid 1) (uid 2)", "mara"), ("mara (ops)", "mara (ops)")],
-)
-def test_a_terminals_number_makes_nobody_somebody_else(by, person):
-    """The person behind a name is the same from any terminal."""
-    assert named(by) == person
 
 
 # -- how it stands ---------------------------------------------------------------------------------------------------

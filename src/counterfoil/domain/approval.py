@@ -14,6 +14,7 @@ import msgspec
 
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.event import Decided, Event, EventKind, Intended, Removed, encode
+from counterfoil.domain.person import distinct
 from counterfoil.domain.terms import Required
 from counterfoil.domain.words import Finding, Permission
 
@@ -97,11 +98,6 @@ def binding(proposed: Proposed) -> str:
     return "ab1:" + hashlib.sha256(encode([proposed.bound, proposed.required])).hexdigest()[:40]
 
 
-def named(by: str) -> str:
-    """The person behind a decider's name: a terminal adds the user's number to it."""
-    return by.partition(" (uid ")[0]
-
-
 def changed(approved: Bound, now: Bound) -> tuple[str, ...]:
     """The fields in which two bindings differ."""
     return tuple(name for name in Bound.__struct_fields__ if getattr(approved, name) != getattr(now, name))
@@ -141,7 +137,9 @@ def _answered(standing: Authority, event: Event, decided: Decided) -> Authority:
         return msgspec.structs.replace(standing, permission=MOVES[decided.decision])
     if decided.decision != "approve" or standing.proposed is None or not _answers(standing, standing.proposed, decided):
         return standing
-    people = (*standing.approved_by, decided.by)
+    people = distinct((*standing.approved_by, decided.by), besides=standing.proposed.bound.actor)
+    if len(people) == len(standing.approved_by):  # as it may stand on record from before names had one form
+        return standing
     if len(people) < standing.proposed.required.people:
         return msgspec.structs.replace(standing, approved_by=people)
     return msgspec.structs.replace(

@@ -150,13 +150,26 @@ class NoBasis(CallerError):
         self.operation, self.because = operation, because
 
 
+SHOWN_CHARS_MAX = 200
+"""Of a value that is wrong: enough to know it again."""
+
+
+def _shown(value: object) -> str:
+    """A value as an error may repeat it: an integer of thousands of digits has no `repr`, and a page of text is none."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - whatever it is, the error is about it and not of it
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "…"
+
+
 class BadValue(CallerError):
     """An argument is not what it must be; nothing was sent."""
 
     code = "CF-109"
 
     def __init__(self, name: str, value: object, *, wanted: str) -> None:
-        super().__init__(f"{name} is {value!r}: {wanted}")
+        super().__init__(f"{name} is {_shown(value)}: {wanted}")
         self.name = name
 
 

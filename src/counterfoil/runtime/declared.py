@@ -13,7 +13,7 @@ from counterfoil.domain.contract import Contract, digest
 from counterfoil.domain.errors import BadValue, NotDeclared
 from counterfoil.domain.event import ORDINARY
 from counterfoil.domain.intent import Occurrence, Siblings
-from counterfoil.runtime.registered import checked_text
+from counterfoil.runtime.given import checked_name, checked_text
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -75,15 +75,18 @@ def declared(given: Mapping[str, Any], action: str) -> Declared:
 
 
 _TEXTS = frozenset({
-    *("name", "effect", "account", "destination", "tenant", "owner", "authoriser", "consequence", "siblings"),
-    *("floats", "control", "sensitivity", "longest_delivery_by", "longest_delivery_why"),
+    *("name", "effect", "account", "destination", "tenant", "consequence", "siblings"),
+    *("floats", "control", "sensitivity", "longest_delivery_why"),
 })  # fmt: skip
+_PEOPLE = frozenset({"owner", "authoriser", "longest_delivery_by"})
 _CALLABLES = frozenset({"check", "value", "look"})
 
 
 def _fits(name: str, value: Any) -> None:
     """Refuse a declaration of the wrong type where it is made, not at the first call."""
-    if name in _TEXTS:
+    if name in _PEOPLE:
+        checked_name(name, value, empty=True)
+    elif name in _TEXTS:
         checked_text(name, value, empty=name not in ("account", "sensitivity"))
     elif name in _CALLABLES and value is not None and not callable(value):
         raise BadValue(name, value, wanted="a callable")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 KEY_CHARS_MAX = 255
 """Longer keys are documents: name the occurrence instead."""
 
-TEXT_CHARS_MAX = 2_000
-"""A name, a reason or a URL; more is a document."""
 MENTIONED_BYTES_MAX = 4_096
 """What a model or a framework may call a call."""
 
@@ -233,19 +231,6 @@ def _check_mentioned(mentioned: object) -> None:
         raise PayloadRefused("/mentioned" + error.pointer, error.problem) from None
     if not fits:
         raise BadValue("mentioned", "", wanted=f"names and texts of at most {MENTIONED_BYTES_MAX} bytes together")
-
-
-def checked_text(name: str, value: object, *, empty: bool = False) -> str:
-    """Refuse what could not be stored, compared or shown as a name.
-
-    Raises:
-        BadValue: it is no text, is empty where it must say something, or holds characters that do not print.
-    """
-    if not isinstance(value, str) or not (value or empty) or len(value) > TEXT_CHARS_MAX:
-        raise BadValue(name, value, wanted=f"text of {0 if empty else 1} to {TEXT_CHARS_MAX} characters")
-    if not value.isprintable():
-        raise BadValue(name, value, wanted="text that prints: no control characters, no lone surrogates")
-    return value
 
 
 def _checked_key(named: object) -> str:
