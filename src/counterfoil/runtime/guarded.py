@@ -17,7 +17,7 @@ from counterfoil.domain.errors import BadValue, CounterfoilError, NotDeclared
 from counterfoil.domain.intent import Siblings
 from counterfoil.runtime.declared import action_of, contract_of, declared
 from counterfoil.runtime.receipt import Receipt, refused_for_model
-from counterfoil.runtime.registered import Registered, code_digest
+from counterfoil.runtime.registered import IMMUTABLE, Registered, code_digest
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
@@ -60,8 +60,8 @@ class GuardedFunction(Generic[P, T_co]):
         """Freeze one call into an order."""
         ledger, registered = self._ledger, self.registered
         scopes = _NO_SCOPES if registered.action.occurrence is None else ledger.scopes()
-        if not _IMMUTABLE.issuperset(map(type, args)) or (
-            kwargs and not _IMMUTABLE.issuperset(map(type, kwargs.values()))
+        if not IMMUTABLE.issuperset(map(type, args)) or (
+            kwargs and not IMMUTABLE.issuperset(map(type, kwargs.values()))
         ):
             args, kwargs = _own(args, kwargs)
         payload = self._binder.bind(args, kwargs)
@@ -92,15 +92,24 @@ class GuardedFunction(Generic[P, T_co]):
 
 
 _NO_SCOPES: Mapping[str, str] = MappingProxyType({})
-_IMMUTABLE = frozenset({str, int, bool, float, bytes, type(None)})
 
 
 def _own(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A copy that nobody changes between the freezing of the payload and the call: what is sent is what was frozen."""
     try:
-        return copy.deepcopy((args, kwargs))
+        copied: tuple[tuple[Any, ...], dict[str, Any]] = copy.deepcopy((args, kwargs))
+        return tuple(map(_plain, copied[0])), {name: _plain(value) for name, value in copied[1].items()}
     except (TypeError, RecursionError):
         return args, kwargs  # it has no canonical form either, which is refused with its pointer
+
+
+def _plain(value: Any) -> Any:
+    """The same without containers of the caller's own making: they could show the function what was never frozen."""
+    if isinstance(value, dict):
+        return {name: _plain(found) for name, found in dict.items(value)}
+    if isinstance(value, list):
+        return [_plain(found) for found in list.__iter__(value)]
+    return tuple(map(_plain, value)) if type(value) is tuple else value
 
 
 class Tool:

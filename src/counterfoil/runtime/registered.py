@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import types
 from collections.abc import Callable, Mapping
@@ -29,6 +30,9 @@ MENTIONED_BYTES_MAX = 4_096
 
 _KEY_SHAPE = operation_id(0, bytes(NONCE_BYTES))
 """A provider key of the real length, to render a request with before its own is drawn."""
+
+IMMUTABLE = frozenset({str, int, bool, float, bytes, type(None)})
+"""Types whose values nobody changes: they need no copy."""
 
 Key = str | Callable[..., Any] | None
 Check = Callable[..., Any]
@@ -108,13 +112,15 @@ class Registered:
             frozen = canonical.canonical(payload, floats=self._floats)
             material = frozen
             if self._selects:
-                kept = canonical.select(payload, material=action.material, immaterial=tuple(action.immaterial))
+                kept = canonical.select(
+                    canonical.parse(frozen), material=action.material, immaterial=tuple(action.immaterial)
+                )
                 material = canonical.canonical(kept)
         except NotCanonical as error:
             raise PayloadRefused(error.pointer, error.problem) from None
         print_ = canonical.fingerprint(self._print_prefix + material + b"]", key=self._fingerprint_key)
         if key is None and callable(self._key):
-            named = _checked_key(self._key(**payload))
+            named = _checked_key(self._key(**_lent(payload)))
         else:
             named = self.key_of(print_, scopes, key)
         intent = Intent(
@@ -218,10 +224,20 @@ class Registered:
 
     def _value_of(self, payload: Any) -> float:
         assert self._value is not None  # noqa: S101 - only called where it is declared
-        found = self._value(**payload)
+        found = self._value(**_lent(payload))
         if type(found) not in (int, float) or not 0 <= found < float("inf"):
             raise BadValue("value", found, wanted="the value at risk is a finite number that is not negative")
         return float(found)
+
+
+def _lent(payload: Any) -> Any:
+    """The payload for a declared callable, which may change what it is given: never what was frozen, or is sent."""
+    if type(payload) is dict and IMMUTABLE.issuperset(map(type, payload.values())):
+        return payload  # the ordinary call: `**` makes a dict of its own, and nothing in it can change
+    try:
+        return copy.deepcopy(payload)
+    except (TypeError, RecursionError):
+        return canonical.parse(canonical.canonical(payload))
 
 
 def _check_mentioned(mentioned: object) -> None:
