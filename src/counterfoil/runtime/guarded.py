@@ -41,6 +41,8 @@ class GuardedFunction(Generic[P, T_co]):
         self.function = function
         self._ledger = ledger
         self._binder = binder
+        self._fixed = IMMUTABLE.issuperset(map(type, binder.defaults.values()))
+        """None of its defaults can be changed by whoever is handed it."""
         self.registered = registered
         self._carry: Any = ledger.acall if registered.awaited else ledger.call
 
@@ -60,14 +62,17 @@ class GuardedFunction(Generic[P, T_co]):
         """Freeze one call into an order."""
         ledger, registered = self._ledger, self.registered
         scopes = _NO_SCOPES if registered.action.occurrence is None else ledger.scopes()
+        fixed = self._fixed
         if not IMMUTABLE.issuperset(map(type, args)) or (
             kwargs and not IMMUTABLE.issuperset(map(type, kwargs.values()))
         ):
             args, kwargs = _own(args, kwargs)
+            fixed = False
         payload = self._binder.bind(args, kwargs)
         return registered.order(
-            payload, actor=ledger.actor, scopes=scopes, key=key, arguments=(args, kwargs), mentioned=mentioned
-        )
+            payload, actor=ledger.actor, scopes=scopes, key=key, arguments=(args, kwargs), mentioned=mentioned,
+            fixed=fixed,
+        )  # fmt: skip
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co:
         """Send this call at most once and return its receipt."""

@@ -92,6 +92,7 @@ class Registered:
         key: str | int | None = None,
         arguments: object = None,
         mentioned: dict[str, str] | None = None,
+        fixed: bool = False,
     ) -> Order:
         """Freeze one call into an order.
 
@@ -102,6 +103,7 @@ class Registered:
             key: the occurrence's name where the caller gives it here.
             arguments: the caller's own arguments, for the adapter.
             mentioned: a model's key or a framework's call id: kept as evidence, never the key.
+            fixed: nothing in the payload can change, so that declared callables need no copy of it.
 
         Raises:
             PayloadRefused: the payload has no canonical form.
@@ -120,7 +122,7 @@ class Registered:
             raise PayloadRefused(error.pointer, error.problem) from None
         print_ = canonical.fingerprint(self._print_prefix + material + b"]", key=self._fingerprint_key)
         if key is None and callable(self._key):
-            named = _checked_key(self._key(**_lent(payload)))
+            named = _checked_key(self._key(**(payload if fixed else _lent(payload))))
         else:
             named = self.key_of(print_, scopes, key)
         intent = Intent(
@@ -128,7 +130,7 @@ class Registered:
             destination=action.destination, key=named, payload=frozen, fingerprint=print_,
             effect=self._effect_of((print_,)) if self._by_print else self._effect(frozen, print_, named),
         )  # fmt: skip
-        value = 1.0 if self._value is None else self._value_of(payload)
+        value = 1.0 if self._value is None else self._value_of(payload if fixed else _lent(payload))
         if mentioned:
             _check_mentioned(mentioned)
         terms = self.terms(value)
@@ -224,7 +226,7 @@ class Registered:
 
     def _value_of(self, payload: Any) -> float:
         assert self._value is not None  # noqa: S101 - only called where it is declared
-        found = self._value(**_lent(payload))
+        found = self._value(**payload)
         if type(found) not in (int, float) or not 0 <= found < float("inf"):
             raise BadValue("value", found, wanted="the value at risk is a finite number that is not negative")
         return float(found)
@@ -232,8 +234,6 @@ class Registered:
 
 def _lent(payload: Any) -> Any:
     """The payload for a declared callable, which may change what it is given: never what was frozen, or is sent."""
-    if type(payload) is dict and IMMUTABLE.issuperset(map(type, payload.values())):
-        return payload  # the ordinary call: `**` makes a dict of its own, and nothing in it can change
     try:
         return copy.deepcopy(payload)
     except (TypeError, RecursionError):
