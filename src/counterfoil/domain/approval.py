@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from counterfoil.domain.attempt import Attempt
-from counterfoil.domain.event import Decided, Event, EventKind, Intended, Removed, encode
+from counterfoil.domain.event import Decided, Event, EventKind, Intended, Removed, encode, read
 from counterfoil.domain.person import distinct
 from counterfoil.domain.terms import Required
 from counterfoil.domain.words import Finding, Permission
@@ -85,12 +85,12 @@ MOVES = {"deny": Permission.DENIED, "revoke": Permission.REVOKED, "expire": Perm
 
 def decided_of(event: Event) -> Decided:
     """Read a `decided` event's record."""
-    return _decided.decode(event.record)
+    return read(_decided, event)
 
 
 def proposed_of(event: Event) -> Proposed:
     """Read a `proposed` event's record."""
-    return _proposed.decode(event.record)
+    return read(_proposed, event)
 
 
 def binding(proposed: Proposed) -> str:
@@ -113,7 +113,7 @@ def authority_of(events: Sequence[Event], attempts: Sequence[Attempt]) -> Author
     standing = Authority()
     for event in events:
         if event.kind is EventKind.REMOVED:
-            standing = Authority(permission=_removed.decode(event.record).permission)
+            standing = Authority(permission=read(_removed, event).permission)
         elif event.kind is EventKind.PROPOSED:
             standing = _asked(event)
         elif event.kind is EventKind.DECIDED:

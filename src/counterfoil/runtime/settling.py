@@ -12,7 +12,15 @@ import msgspec
 
 from counterfoil.domain.action import Asked, Draw, Order
 from counterfoil.domain.canonical import NotCanonical
-from counterfoil.domain.errors import BadValue, NoBasis, NoSuchOperation, NotDecided, PayloadRefused, UnknownAction
+from counterfoil.domain.errors import (
+    BadValue,
+    NoBasis,
+    NoSuchOperation,
+    NotDecided,
+    PayloadRefused,
+    ReceiptBroken,
+    UnknownAction,
+)
 from counterfoil.domain.event import History
 from counterfoil.domain.words import Basis, Standing
 from counterfoil.plans import dispatch as dispatching
@@ -94,15 +102,15 @@ class Settling:
     def drain(self) -> int:
         """Take spooled answers into the store; return how many it took.
 
-        An answer of an operation or action that is not known here is left where it is, and holds up no other.
+        An answer of an operation or action that is not known here, or of a receipt that cannot be read, is left where it is, and holds up no other.
         """
         taken = 0
         for path, operation, record, body in self.spool.waiting():
             try:
                 action = self._executor.registered(self.store.load(operation).operation.action).action
-            except (NoSuchOperation, UnknownAction):
+                drive(observing.take(operation, record, body, action.contract), self._executor)
+            except (NoSuchOperation, UnknownAction, ReceiptBroken):
                 continue
-            drive(observing.take(operation, record, body, action.contract), self._executor)
             self.spool.taken(path)
             taken += 1
         return taken
