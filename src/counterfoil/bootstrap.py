@@ -6,8 +6,8 @@ import os
 import threading
 
 from counterfoil.domain.errors import BadValue
-from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.given import checked_name, checked_text
+from counterfoil.runtime.ledger import Ledger
 from counterfoil.store.sqlite import SqliteStore
 
 

@@ -52,7 +52,7 @@ def test_every_error_is_made_here():
 
 
 def test_codes_are_unique_and_said_in_the_tree():
-    """Each leaf has a code of its own, or is a kind of the one that has it, and the drawing at the top of the module names it."""
+    """Each leaf has a code, its own or that of what it is a kind of; the drawing at the top of the module names it."""
     codes = [error.code for error in LEAVES if "code" in vars(error)]
     assert len(set(codes)) == len(codes)
     drawn = dict(re.findall(r"[├└]── (\w+) +(CF-\d{3})", errors.__doc__))

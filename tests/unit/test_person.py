@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from counterfoil.domain import mandate
 from counterfoil.domain.person import deceptive, distinct, is_agent, is_one_of, person, same

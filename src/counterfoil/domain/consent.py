@@ -8,7 +8,6 @@ from counterfoil.domain.approval import EXPIRED, UNANSWERED, Authority, binding
 from counterfoil.domain.command import Amendment, Declined, Rule
 from counterfoil.domain.decision import (
     GIVEN_UP,
-    HOUSE,
     Decider,
     Judged,
     Verb,
@@ -21,7 +20,7 @@ from counterfoil.domain.event import Decided, History
 from counterfoil.domain.hold import is_callers
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import gone_said
-from counterfoil.domain.person import is_one_of, person
+from counterfoil.domain.person import HOUSE, is_one_of, person
 from counterfoil.domain.schedule import allowed_step
 from counterfoil.domain.words import Dispatch, Disposition, Permission
 

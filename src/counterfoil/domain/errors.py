@@ -158,7 +158,7 @@ SHOWN_CHARS_MAX = 200
 
 
 def _shown(value: object) -> str:
-    """A value as an error may repeat it: an integer of thousands of digits has no `repr`, and a page of text is none."""
+    """A value as an error may repeat it: an integer of thousands of digits has no `repr`."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - whatever it is, the error is about it and not of it

@@ -229,7 +229,7 @@ def _lenient(store: sqlite3.Connection) -> Iterator[str]:
 
 def _spelled(name: str) -> str:
     """A name without the number a terminal adds, its case and its default kind: who it is, for the count."""
-    return " ".join(name.split(" (uid ")[0].casefold().split()).removeprefix("user:")
+    return " ".join(name.split(" (uid ", maxsplit=1)[0].casefold().split()).removeprefix("user:")
 
 
 def _sha256(data: bytes) -> str:

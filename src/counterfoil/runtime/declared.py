@@ -38,7 +38,8 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     siblings: str = "held"
     """`independent`: equal effects under other keys may run beside each other."""
     effect_by: tuple[str, ...] = ()
-    """Pointers that make two intents the same effect; default: the fingerprint."""
+    """Pointers that make two intents the same effect, as a set; default: the fingerprint, which holds the destination
+    too: routes to different destinations hold each other only where they name pointers."""
     material: tuple[str, ...] = ()
     immaterial: dict[str, str] = {}
     """Pointers that cannot alter the effect, each with its reason."""
@@ -143,7 +144,7 @@ def action_of(
         checked=said.check is not None,
         material=said.material,
         immaterial=said.immaterial,
-        effect_pointers=said.effect_by,
+        effect_pointers=tuple(sorted(set(said.effect_by))),
         siblings=_word(Siblings, "siblings", said.siblings),
         occurrence=None if said.occurrence is None else _word(Occurrence, "occurrence", said.occurrence),
         result=said.result,

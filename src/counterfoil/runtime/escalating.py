@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from counterfoil.domain import care
 from counterfoil.domain.command import Amend, Amended
-from counterfoil.domain.decision import HOUSE, Decider
+from counterfoil.domain.decision import Decider
 from counterfoil.domain.errors import ReceiptBroken
 from counterfoil.domain.escalation import due, waits
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.person import HOUSE
 from counterfoil.domain.policy import escalation_of
 
 if TYPE_CHECKING:

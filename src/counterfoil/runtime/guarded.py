@@ -244,7 +244,7 @@ def guard_http(
 ) -> GuardedHttp:
     """Register an API under its contract."""
     from counterfoil.providers.http import HttpProvider
-    from counterfoil.runtime.secrets import resolvers
+    from counterfoil.runtime.secrets import references, resolvers
 
     transport = {k: given.pop(k) for k in ("proxy", "proxy_headers", "verify", "limits") if k in given}
     said = declared({**given, "account": account}, name)
@@ -258,7 +258,12 @@ def guard_http(
         production=ledger.production,
     )
     provider = HttpProvider(
-        loaded, base_url=base_url, account=account, secrets=resolvers(name, secrets or {}, loaded), **transport
+        loaded,
+        base_url=base_url,
+        account=account,
+        secrets=resolvers(name, secrets or {}, loaded),
+        references=references(secrets or {}),
+        **transport,
     )
     registered = Registered(
         action, provider, key=said.key, check=said.check, value=said.value, fingerprint_key=ledger.fingerprint_key

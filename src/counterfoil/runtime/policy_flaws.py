@@ -211,7 +211,7 @@ def _approvers(at: Tokens, approvers: tuple[str, ...]) -> Iterator[Flaw]:
         if is_agent(name):
             yield (*at, str(i)), f"{name!r} is an agent, and an agent decides nothing"
         elif problem := deceptive(name):
-            yield (*at, str(i)), f"{ascii(name)} passes for another name: {problem}"
+            yield (*at, str(i)), f"{name!a} passes for another name: {problem}"
         for other in approvers[:i]:
             if name == other:
                 yield (*at, str(i)), f"{name!r} stands twice"

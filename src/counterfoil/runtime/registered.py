@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from counterfoil.domain import canonical, pointer
@@ -83,7 +85,7 @@ class Registered:
         self._by_print = not action.effect_pointers and action.siblings is Siblings.HELD
         self._floats: canonical.Floats = "refuse" if action.floats_refused else "keep"
 
-    def order(
+    def order(  # noqa: PLR0913 - a call has this many parts
         self,
         payload: Any,
         *,
@@ -227,9 +229,9 @@ class Registered:
     def _value_of(self, payload: Any) -> float:
         assert self._value is not None  # noqa: S101 - only called where it is declared
         found = self._value(**payload)
-        if type(found) not in (int, float) or not 0 <= found < float("inf"):
-            raise BadValue("value", found, wanted="the value at risk is a finite number that is not negative")
-        return float(found)
+        if type(found) is float and 0.0 <= found < float("inf"):
+            return found
+        return _amount(found)
 
 
 def _lent(payload: Any) -> Any:
@@ -238,6 +240,22 @@ def _lent(payload: Any) -> Any:
         return copy.deepcopy(payload)
     except (TypeError, RecursionError):
         return canonical.parse(canonical.canonical(payload))
+
+
+def _amount(found: object) -> float:
+    """A value at risk as it is compared with the amounts of a policy: exactly, or not at all.
+
+    Raises:
+        BadValue: it is no number, is negative or not finite, or has more digits than can be compared.
+    """
+    number = Decimal(found) if isinstance(found, int | Decimal) and type(found) is not bool else Decimal("NaN")
+    if not number.is_finite() or number < 0:
+        raise BadValue("value", found, wanted="the value at risk is a finite number that is not negative")
+    held = float(number)
+    exact = held < float("inf") and (int(held) == number if isinstance(found, int) else Decimal(repr(held)) == number)
+    if not exact:
+        raise BadValue("value", found, wanted="a value at risk of at most 15 digits, which amounts are compared by")
+    return held
 
 
 def _check_mentioned(mentioned: object) -> None:
@@ -259,13 +277,27 @@ def _checked_key(named: object) -> str:
 
 
 def code_digest(function: Callable[..., Any]) -> str:
-    """Name a function's own code, so that a changed one asks for a new approval; empty where there is none."""
-    import inspect
+    """Name a callable's own code, so that a changed one asks for a new approval; empty where there is none.
 
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if not isinstance(code, types.CodeType):
-        return ""
-    return "fn1:" + hashlib.sha256(_code_bytes(code)).hexdigest()[:40]
+    Every function along a chain of wrappers is in it, the outermost first. What is not seen: the values of closures,
+    globals and instances, which may be secrets, and whatever the functions call.
+    """
+    codes = [_code_bytes(code) for code in _codes(function)]
+    return "fn1:" + hashlib.sha256(b"\x01".join(codes)).hexdigest()[:40] if codes else ""
+
+
+def _codes(function: Any) -> Iterator[types.CodeType]:
+    """The code of a callable, and of each one that it wraps."""
+    seen: set[int] = set()
+    while function is not None and id(function) not in seen:
+        seen.add(id(function))
+        if isinstance(function, functools.partial):
+            function = function.func
+            continue
+        code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+        if isinstance(code, types.CodeType):
+            yield code
+        function = getattr(function, "__wrapped__", None)
 
 
 def _code_bytes(code: types.CodeType) -> bytes:

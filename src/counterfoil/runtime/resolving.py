@@ -60,7 +60,7 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
         BadValue: no evidence, no name, no attempt to speak of, or a word that is no finding.
     """
     attempts, _ = attempts_of(history.events)
-    if not isinstance(outcome, str) or outcome not in _FINDINGS:
+    if outcome not in tuple(_FINDINGS):
         raise BadValue("outcome", outcome, wanted=f"a finding is one of {', '.join(sorted(_FINDINGS))}")
     _check_seen(evidence)
     if not attempts:

@@ -14,8 +14,8 @@ from counterfoil.domain.errors import NotDecided
 from counterfoil.domain.event import ERASE, ORDINARY, History, sensitivity_of
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.policy import Policy, retention_of
-from counterfoil.runtime.policies import in_force
 from counterfoil.runtime.given import checked_count, checked_decider, checked_reason
+from counterfoil.runtime.policies import in_force
 
 if TYPE_CHECKING:
     from counterfoil.store.sqlite import SqliteStore

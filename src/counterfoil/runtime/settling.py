@@ -102,7 +102,8 @@ class Settling:
     def drain(self) -> int:
         """Take spooled answers into the store; return how many it took.
 
-        An answer of an operation or action that is not known here, or of a receipt that cannot be read, is left where it is, and holds up no other.
+        An answer of an operation or action that is not known here, or of a receipt that cannot be read, is left where
+        it is, and holds up no other.
         """
         taken = 0
         for path, operation, record, body in self.spool.waiting():
