@@ -17,7 +17,8 @@ import msgspec
 from counterfoil.cli import exits, parser
 from counterfoil.domain.audit import audit
 from counterfoil.domain.errors import NoSuchOperation
-from counterfoil.domain.policy_chain import audit_policies
+from counterfoil.domain.gone import audit_bodies
+from counterfoil.domain.policy_chain import audit_citations, audit_policies, cited
 from counterfoil.domain.violation import Law, Violation
 
 if TYPE_CHECKING:
@@ -92,15 +93,19 @@ def verify(ledger: Ledger, advance: Callable[[], None]) -> Found:
         ledger: whose store; nothing is written.
         advance: told after each operation.
     """
-    found = Found()
+    found, rests_on = Found(), dict[str, tuple[str, int]]()
     for n, name in _names(ledger):
         found.operations += 1
         history, violations = _checked(ledger, n, name)
         found.events += len(history.events) if history else 0
         found.add(violations)
+        for seq, digest in cited(history) if history else ():
+            rests_on.setdefault(digest, (name, seq))
         advance()
     found.add(tuple(_strays(ledger)))
-    found.add(tuple(audit_policies(ledger.store.policies())))
+    policies = ledger.store.policies()
+    found.add(tuple(audit_policies(policies)))
+    found.add(tuple(audit_citations(rests_on, policies)))
     found.add(tuple(_file(ledger)))
     return found
 
@@ -122,7 +127,7 @@ def _checked(ledger: Ledger, n: int, name: str) -> tuple[History | None, tuple[V
         return None, (_of_row(name, Law.IDENTITY, f"row {n} is not the row its id names"),)
     except ValueError as error:
         return None, (_of_row(name, Law.RECORD, f"a word stands there that is none of the house's: {error}"),)
-    return history, audit(history)
+    return history, (*audit(history), *audit_bodies(history))
 
 
 def _of_row(name: str, law: Law, problem: str) -> Violation:
