@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
 
 DEFAULT_STORE = "receipts.db"
+PATH_BYTES_MAX, PART_BYTES_MAX = 4_000, 240
+"""What every file system takes, with room for the log beside the file."""
 AT_HAND_MAX = 10
 """Files that are named in an error: a folder with more is no place to guess in."""
 PATH_COLUMNS = 80
@@ -89,8 +91,10 @@ def _store(asked: argparse.Namespace) -> Path | None:
     named = asked.store if asked.store is not None else os.environ.get(STORE)
     if named is None:
         return None
-    if not named or "\0" in named:
-        raise BadValue("--store", named, wanted="the path of a receipts file")
+    if not named or "\0" in named or len(os.fsencode(named)) > PATH_BYTES_MAX:
+        raise BadValue("--store", named, wanted=f"the path of a receipts file, of at most {PATH_BYTES_MAX} bytes")
+    if any(len(os.fsencode(part)) > PART_BYTES_MAX for part in Path(named).parts):
+        raise BadValue("--store", named, wanted=f"a path of parts of at most {PART_BYTES_MAX} bytes each")
     return Path(named)
 
 
