@@ -162,3 +162,23 @@ def test_attempts_that_needed_no_approval_use_none():
     """Without an approval there is nothing to use up."""
     history = settled()
     assert authority_of(history.events, ()).uses == authority(history).uses == 0
+
+
+@pytest.mark.parametrize("by", ["mara", "User:MARA", "mara (uid 7)", "agent:a", "Agent :b", "bob"])
+def test_another_spelling_on_record_is_nobody_else(by):
+    """As it may stand there from before names had one form: neither twice one person, nor an agent, nor who asked."""
+    call = wanted(required=TWO)
+    call = msgspec.structs.replace(call, intent=msgspec.structs.replace(call.intent, actor="user:Bob"))
+    history = asked(call)
+    bound = binding(authority(history).proposed)
+
+    def says(name):
+        record = encode(Decided(decision="approve", by=name, reason="r", facts={"binding": bound}))
+        return lambda h, _: Amendment(operation=h.operation, events=(NewEvent(kind=EventKind.DECIDED, record=record),))
+
+    once = ruled(history, says(MARA))
+    assert authority(once).approved_by == (MARA,)
+    again = ruled(once, says(by))
+    assert authority(again).approved_by == (MARA,)
+    assert authority(again).permission is Permission.PENDING
+    assert authority(ruled(again, says(NOOR))).permission is Permission.AUTHORIZED

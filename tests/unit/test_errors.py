@@ -94,3 +94,22 @@ def test_what_a_function_may_raise_needs_no_receipt():
     """`Rejected` and `NotSent` are also a guarded function's own words, with or without a reason."""
     assert (errors.Rejected().reason, errors.Rejected("declined").reason) == ("", "declined")
     assert errors.NotSent("x", receipt=None).receipt is None
+
+
+class Unspeakable:
+    """Cannot say what it is."""
+
+    def __repr__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(10**5000, "a int"), (Unspeakable(), "a Unspeakable"), ("x" * 999, "…")],
+    ids=["digits", "broken", "long"],
+)
+def test_a_wrong_value_never_breaks_its_error(value, shown):
+    """Not one without a `repr`, nor one that is a page long."""
+    said = str(errors.BadValue("n", value, wanted="less"))
+    assert shown in said
+    assert len(said) < 300
