@@ -56,8 +56,8 @@ class Mandate:
 
     def somebody(self, name: str) -> str | None:
         """The person behind a name, if they may decide: not the requester, and no agent."""
-        person = name.split(" (uid ", maxsplit=1)[0]
-        return None if person == self.requester.split(" (uid ")[0] or person.startswith("agent:") else person
+        person = spelled(name)
+        return None if person == spelled(self.requester) or person.startswith("agent:") else person
 
     def read(self, seq: int, row: Event, body: bytes | None) -> None:
         """Take in one row; those before it were taken in."""
@@ -90,7 +90,8 @@ class Mandate:
         elif self.question and self.standing == "pending" and at <= self.until and person not in self.approvers:
             asked = self.question["required"]
             named = said.get("facts", {}).get("binding")
-            if named != binding(self.question) or (asked["approvers"] and person not in asked["approvers"]):
+            entitled = not asked["approvers"] or person in map(spelled, asked["approvers"])
+            if named != binding(self.question) or not entitled:
                 return
             self.approvers.add(person)
             if len(self.approvers) == asked["people"]:
@@ -128,6 +129,11 @@ class Mandate:
         same = all(bound[pin] == begun.get(pin, "") for pin in ("contract", "code", "policy", "destination"))
         good = self.standing == "authorized" and named == self.approval and at <= self.until
         return same and good and kind in asked["attempts"]
+
+
+def spelled(name: str) -> str:
+    """A name without the number a terminal adds, its case and its default kind."""
+    return " ".join(name.split(" (uid ", maxsplit=1)[0].casefold().split()).removeprefix("user:")
 
 
 def binding(question: Entry) -> str:

@@ -6,8 +6,8 @@ import os
 import threading
 
 from counterfoil.domain.errors import BadValue
+from counterfoil.runtime.given import checked_name, checked_text
 from counterfoil.runtime.ledger import Ledger
-from counterfoil.runtime.registered import checked_text
 from counterfoil.store.choosing import open_store
 
 
@@ -41,7 +41,8 @@ def open_ledger(  # noqa: PLR0913 - each is a word of its own at the door
         StoreAway: nobody answers where the database should be.
         StoreTooNew: newer code wrote it.
     """
-    for name, text in (("actor", actor), ("run", run), ("conversation", conversation)):
+    checked_name("actor", actor, empty=True)
+    for name, text in (("run", run), ("conversation", conversation)):
         checked_text(name, text, empty=True)
     checked_text("tenant", tenant)
     if fingerprint_key is not None and (type(fingerprint_key) is not bytes or not fingerprint_key):

@@ -200,7 +200,7 @@ def test_r08_a_refusal_of_the_second_attempt_does_not_settle_the_first(book):
         assert is_unknown(first)
         assert is_unknown(pay({"order": "o-8", "amount": 10}))
         assert len(server.requests) == 1
-        forced = ledger.attempt(first.id, basis="same_key_replay")
+        forced = ledger.attempt(first.id, basis="same_key_replay", by="mara")
         assert (forced.id, len(server.requests)) == (first.id, 2)
         assert [a["finding"] for a in document(forced)["attempts"]] == ["unknown", "rejected"]
         assert is_unknown(forced)
@@ -220,9 +220,9 @@ def test_r08_no_one_can_force_a_second_attempt_by_name_alone(lab, book, kind):
     receipt = guard(ledger, lab.url, f"lab.{kind}")(payload)
     for basis in (None, "not_sent", "same_key_replay", "absence_proven", "rejected_without_effect"):
         with pytest.raises(counterfoil.CallerError, match="no further attempt is permitted"):
-            ledger.attempt(receipt.id, basis=basis)
+            ledger.attempt(receipt.id, basis=basis, by="mara")
     with pytest.raises(counterfoil.CallerError, match="no override is on record"):
-        ledger.attempt(receipt.id, basis="operator_override")
+        ledger.attempt(receipt.id, basis="operator_override", by="mara")
     assert is_unknown(receipt.refresh())
     assert counted(lab, kind, receipt, payload) == (1, 1)
 
@@ -320,7 +320,7 @@ def test_r10_the_receipt_counts_what_the_server_counted(lab, book, kind):
     receipt = guard(ledger, lab.url, f"lab.{kind}")(payload)
     assert receipt.operation.attempts == counted(lab, kind, receipt, payload)[0] == 1
     if kind == "key":
-        receipt = ledger.attempt(receipt.id, basis="same_key_replay")
+        receipt = ledger.attempt(receipt.id, basis="same_key_replay", by="mara")
         assert (receipt.operation.attempts, counted(lab, kind, receipt, payload)) == (2, (2, 1))
 
 
@@ -370,7 +370,7 @@ def test_r12_a_look_that_lags_behind_proves_no_absence(book, brief, tmp_path):
         assert (facts["positive_control"], facts["negative_control"], facts["earliest"]) == (True, True, None)
         assert facts["missing"] == [absence.NOT_STRONG]
         with pytest.raises(counterfoil.CallerError, match="no further attempt is permitted"):
-            ledger.attempt(receipt.id)
+            ledger.attempt(receipt.id, by="mara")
         assert is_unknown(pay({"order": "o-12", "amount": 10}))
     with start_provider(truth, port=port):
         found = ledger.reconcile(receipt.id)

@@ -460,7 +460,7 @@ def test_r66_what_somebody_else_doubled_is_found_and_needs_a_person(lab, book, d
     assert sorted(said["facts"]["candidates"]) == sorted(effect["id"] for effect in lab.effects(receipt.id))
     assert receipt.id in ledger.briefing()
     with pytest.raises(counterfoil.CallerError, match="no further attempt is permitted"):
-        ledger.attempt(receipt.id)
+        ledger.attempt(receipt.id, by="mara")
 
 
 def losing(lab):

@@ -84,7 +84,7 @@ def test_r72_a_search_that_lags_and_mangles_neither_denies_nor_confirms(book, tr
         assert document(looked)["external_id"] is None
     assert last["facts"]["missing"] == [absence.NOT_STRONG]
     with pytest.raises(counterfoil.CallerError, match="no further attempt is permitted"):
-        ledger.attempt(receipt.id)
+        ledger.attempt(receipt.id, by="mara")
     tracker.shows = reply(200, listing(stranger, tracker.filed()))
     found = ledger.reconcile(receipt.id)
     assert (found.outcome.value, found.expect()) == ("succeeded", done())
@@ -122,7 +122,7 @@ def test_r73_a_read_that_failed_is_not_a_read_that_found_nothing(book, tracker, 
     tracker.shows = UNHEALTHY[name]
     assert is_unknown(ledger.reconcile(receipt.id))
     with pytest.raises(counterfoil.CallerError, match="no further attempt is permitted"):
-        ledger.attempt(receipt.id)
+        ledger.attempt(receipt.id, by="mara")
     tracker.shows = reply(200, WHOLE)
     absent = ledger.reconcile(receipt.id)
     assert (absent.outcome.value, absent.lifecycle.value) == ("rejected", "safe_to_retry")

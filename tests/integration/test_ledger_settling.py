@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from functools import partial
 
 import pytest
 from tests.crash.world import STEP_SECONDS, World
@@ -92,7 +93,7 @@ def test_an_unknown_id_is_named(worlds, act):
     _, ledger = worlds("lab.key")
     for operation in ("op_" + "0" * 26, "nonsense", ""):
         with pytest.raises(NoSuchOperation, match=repr(operation)):
-            getattr(ledger, act)(operation)
+            getattr(ledger, act)(operation, **({"by": "mara"} if act == "attempt" else {}))
 
 
 def test_another_processs_action_is_unknown_here(worlds, tmp_path):
@@ -101,7 +102,7 @@ def test_another_processs_action_is_unknown_here(worlds, tmp_path):
     lost = world.call(ledger)
     ledger.registry.clear()
     assert ledger.get(lost.id).outcome is Outcome.UNKNOWN
-    for act in (ledger.reconcile, ledger.work, ledger.attempt):
+    for act in (ledger.reconcile, ledger.work, partial(ledger.attempt, by="mara")):
         with pytest.raises(UnknownAction, match=r"lab\.lookup"):
             act(lost.id)
     assert Worker(ledger).sweep() == 0
@@ -124,12 +125,12 @@ def test_no_attempt_without_a_basis(worlds, kind, fate, assumed, why):
     world, ledger = worlds(kind, fate, longest_delivery=assumed)
     first = world.call(ledger)
     with pytest.raises(NoBasis) as caught:
-        ledger.attempt(first.id)
+        ledger.attempt(first.id, by="mara")
     assert why in caught.value.because or caught.value.because == ("the outcome is settled",)
     with pytest.raises(NoBasis):  # an override is nothing that a caller can bring along
-        ledger.attempt(first.id, basis="operator_override")
+        ledger.attempt(first.id, basis="operator_override", by="mara")
     with pytest.raises(BadValue, match="same_key_replay"):
-        ledger.attempt(first.id, basis="because I say so")
+        ledger.attempt(first.id, basis="because I say so", by="mara")
     assert len(world.truth.requests) == (0 if fate == "request_lost" else 1)
 
 
@@ -137,7 +138,7 @@ def test_a_same_key_replay_that_is_asked_for(worlds):
     """The provider repeats its answer; two requests, one effect, and the receipt names the basis."""
     world, ledger = worlds("lab.key", "reply_lost", "answered")
     lost = world.call(ledger)
-    again = ledger.attempt(lost.id, basis="same_key_replay")
+    again = ledger.attempt(lost.id, basis="same_key_replay", by="mara")
     assert (again.standing, again.outcome, again.operation.attempts) == (Standing.NEW, Outcome.SUCCEEDED, 2)
     assert (again.operation.exposure, len(world.truth.effects)) == (0, 1)
     assert world.truth.requests == [lost.id] * 2
@@ -153,7 +154,7 @@ def test_proven_absence_lets_a_person_ask_again(worlds):
     absent = ledger.reconcile(lost.id)
     assert (absent.outcome, absent.lifecycle) == (Outcome.REJECTED, Lifecycle.SAFE_TO_RETRY)
     assert world.call(ledger).standing is Standing.EXISTING
-    again = ledger.attempt(lost.id)
+    again = ledger.attempt(lost.id, by="mara")
     assert (again.outcome, again.operation.attempts, len(world.truth.effects)) == (Outcome.SUCCEEDED, 2, 1)
 
 
@@ -163,9 +164,9 @@ def test_a_rejection_is_answered_by_a_person(worlds):
     refused = world.call(ledger)
     assert (refused.outcome, world.call(ledger).standing) == (Outcome.REJECTED, Standing.EXISTING)
     assert Worker(ledger).sweep() == 0
-    assert ledger.attempt(refused.id).outcome is Outcome.SUCCEEDED
+    assert ledger.attempt(refused.id, by="mara").outcome is Outcome.SUCCEEDED
     with pytest.raises(NoBasis):
-        ledger.attempt(refused.id)
+        ledger.attempt(refused.id, by="mara")
     assert len(world.truth.effects) == 1
 
 
@@ -173,7 +174,7 @@ def test_r08_a_rejection_of_the_second_does_not_settle_the_first(worlds):
     """Attempt 1 timed out, attempt 2 is refused: attempt 1 may have happened, so the outcome stays unknown."""
     world, ledger = worlds("lab.key", "request_lost", "refused")
     lost = world.call(ledger)
-    again = ledger.attempt(lost.id, basis="same_key_replay")
+    again = ledger.attempt(lost.id, basis="same_key_replay", by="mara")
     assert (again.outcome, again.operation.exposure) == (Outcome.UNKNOWN, 1)
 
 
@@ -181,7 +182,7 @@ def test_connection_refused_on_the_second_does_not_settle_the_first(worlds):
     """F3: not_sent falls back to what the other attempts come to, and frees nothing."""
     world, ledger = worlds("lab.key", "request_lost", "connect_failed", "answered")
     lost = world.call(ledger)
-    again = ledger.attempt(lost.id, basis="same_key_replay")
+    again = ledger.attempt(lost.id, basis="same_key_replay", by="mara")
     assert (again.outcome, again.operation.exposure, again.dispatch) == (Outcome.UNKNOWN, 1, Dispatch.COMPLETED)
     assert world.call(ledger).standing is Standing.UNRESOLVED
     assert len(world.truth.requests) == 0
@@ -201,7 +202,7 @@ def test_business_that_has_moved_on_forbids_a_further_attempt(worlds):
     lost = world.call(ledger)
     world.business_allows = False
     with pytest.raises(NoBasis, match="the order was cancelled"):
-        ledger.attempt(lost.id, basis="same_key_replay")
+        ledger.attempt(lost.id, basis="same_key_replay", by="mara")
     world.rest(ledger)
     assert ledger.get(lost.id).lifecycle is Lifecycle.MANUAL_REVIEW
     assert world.truth.requests == []
@@ -221,7 +222,7 @@ def test_a_finding_is_evidence(worlds, outcome):
     assert (found.outcome.value, found.operation.settled_by) == (outcome, f"{outcome}:operator")
     facts = parse(content(ledger.history(lost.id).events[-1].body))["facts"]
     assert facts == {
-        "by": "ann", "how": "os user", "reason": "statement", "evidence": {"id": "ef_1", "amount": 10},
+        "by": "user:ann", "how": "os user", "reason": "statement", "evidence": {"id": "ef_1", "amount": 10},
     }  # fmt: skip
     assert world.call(ledger).outcome is found.outcome
 
@@ -232,7 +233,7 @@ def test_a_finding_is_evidence(worlds, outcome):
         ("unknown", {}, "a finding is one of"),
         ("failed", {}, "a finding is one of"),
         ("succeeded", {"evidence": {}}, "at least one field"),
-        ("succeeded", {"by": ""}, "a name to it"),
+        ("succeeded", {"by": ""}, "not blank"),
         ("succeeded", {"attempt": 0}, "1 to 1"),
         ("succeeded", {"attempt": 2}, "1 to 1"),
     ],
@@ -247,13 +248,15 @@ def test_a_finding_without_ground_is_refused(worlds, outcome, said, why):
 
 
 @pytest.mark.parametrize(
-    "seen", [float("nan"), {1}, "\ud800", "x" * 2_000_000], ids=["nan", "set", "surrogate", "huge"]
+    ("seen", "error"),
+    [(float("nan"), PayloadRefused), ({1}, PayloadRefused), ("\ud800", BadValue), ("x" * 2_000_000, PayloadRefused)],
+    ids=["nan", "set", "surrogate", "huge"],
 )
-def test_a_finding_that_cannot_be_kept_is_refused(worlds, seen):
+def test_a_finding_that_cannot_be_kept_is_refused(worlds, seen, error):
     """What was seen is written down whole or not at all, and the error says where it cannot be."""
     world, ledger = worlds("lab.nothing", "reply_lost")
     lost = world.call(ledger)
-    with pytest.raises(PayloadRefused):
+    with pytest.raises(error):
         ledger.resolve(lost.id, "succeeded", evidence={"statement": seen}, by="ann")
     assert ledger.get(lost.id).operation == lost.operation
 
@@ -293,7 +296,7 @@ def test_a_finding_may_speak_of_one_attempt(worlds):
     """Named for one attempt it leaves the other open."""
     world, ledger = worlds("lab.key", "request_lost")
     lost = world.call(ledger)
-    ledger.attempt(lost.id, basis="same_key_replay")
+    ledger.attempt(lost.id, basis="same_key_replay", by="mara")
     one = ledger.resolve(lost.id, "rejected", evidence={"log": "refused"}, by="ann", attempt=2)
     assert (one.outcome, one.operation.exposure, one.standing) == (Outcome.UNKNOWN, 1, Standing.UNRESOLVED)
     both = ledger.resolve(lost.id, "rejected", evidence={"log": "refused"}, by="ann", attempt=1)

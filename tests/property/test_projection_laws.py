@@ -101,7 +101,7 @@ class Life(RuleBasedStateMachine):
         for operation in self.operations()[number : number + 1]:
             before = len(self.world.truth.requests)
             try:
-                self.ledger.attempt(operation.id)
+                self.ledger.attempt(operation.id, by="mara")
             except NoBasis:
                 assert len(self.world.truth.requests) == before
 

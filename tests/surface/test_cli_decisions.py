@@ -129,7 +129,7 @@ def test_the_question_is_shown_whole_before_it_is_answered(desk):
     ):
         assert words in said.err, words
     assert "asked anew" not in said.err
-    assert "approved by    dana" in desk("approve", operation, by="mara").err
+    assert "approved by    user:dana" in desk("approve", operation, by="mara").err
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
@@ -160,7 +160,7 @@ def test_neither_agents_nor_whoever_asked_decide(desk):
     for by, why in (
         ("agent:test", "an agent decides nothing"),
         ("agent:other", "an agent decides nothing"),
-        ("zoe", "zoe is not one of dana, mara, jo"),
+        ("zoe", "user:zoe is not one of dana, mara, jo"),
     ):
         for verb in ("approve", "deny"):
             said = desk(verb, operation, by=by)
@@ -246,7 +246,7 @@ def test_a_denial_is_final(desk):
     assert "Nothing was sent: it was denied." in page
     assert "⊗ denied" in page
     assert re.search(r"⊘ call again  blocked\n[ ┊]+it was denied, for good", page)
-    assert "denied by dana: looked at it" in page
+    assert "denied by user:dana: looked at it" in page
 
 
 def test_an_approval_is_taken_back(desk):
@@ -318,7 +318,7 @@ def test_an_override_is_a_decision_and_the_attempt_another(desk):
     desk(*again)
     assert desk.sent == ["lost1", "lost1"]
     assert desk(*again).code == 2
-    assert "one more attempt allowed by dana: looked at it" in desk.commands("show", operation).out
+    assert "one more attempt allowed by user:dana: looked at it" in desk.commands("show", operation).out
 
 
 def test_an_override_that_takes_two_people_says_so(desk):
@@ -396,7 +396,7 @@ def test_a_released_call_goes_when_its_caller_asks_again_and_never_by_itself(des
     assert (said.code, said.json["held_by"]) == (0, "")
     desk.work()
     assert desk.sent == ["lost1"]
-    assert f"hold released, beside {holder}, by dana" in desk.commands("show", held).out
+    assert f"hold released, beside {holder}, by user:dana" in desk.commands("show", held).out
     assert desk.refund("o2", 5)[2] == "succeeded"
     assert desk.sent == ["lost1", "o2"]
 
@@ -478,10 +478,10 @@ def test_the_work_on_it_is_recorded_and_changes_no_outcome(desk):
     page = desk.commands("show", operation).out
     assert "owner ann" in page
     for words in (
-        "assigned to ann by dana: looked at it",
-        "looked into by ann, support, ticket 4711, decided by dana",
-        "put off until 2026-12-30 23:00:00 UTC by dana",
-        "passed up to finance by dana",
+        "assigned to ann by user:dana: looked at it",
+        "looked into by ann, support, ticket 4711, decided by user:dana",
+        "put off until 2026-12-30 23:00:00 UTC by user:dana",
+        "passed up to finance by user:dana",
     ):
         assert words in page
     assert all(

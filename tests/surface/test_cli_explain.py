@@ -49,9 +49,9 @@ def test_an_approved_operation_names_who_allowed_it(tmp_path, commands):
     asked, first, second, begun, observed = events
     assert asked["what"] == "approval asked: 2 people of dana, mara, within 30 d"
     assert rules_of(asked)["rule"].startswith("large-refunds of policy pl1:")
-    assert (first["what"], first["by"]) == ("approve, 1 of 2", "mara, test")
+    assert (first["what"], first["by"]) == ("approve, 1 of 2", "user:mara, test")
     assert (rules_of(second)["reason"], rules_of(second)["seen"]) == ("because of it", "up to event 2")
-    assert rules_of(begun)["approval"].startswith("event 3, by mara, dana; rule large-refunds of policy pl1:")
+    assert rules_of(begun)["approval"].startswith("event 3, by user:mara, user:dana; rule large-refunds of policy pl1:")
     assert rules_of(begun)["basis"] == "the first attempt of its key"
     assert rules_of(observed)["rule"] == "function.returned"
     assert [event["columns"]["permission"] for event in events] == ["pending"] * 2 + ["authorized"] * 3

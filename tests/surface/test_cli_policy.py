@@ -147,11 +147,11 @@ def test_a_policy_is_adopted_and_shown(commands, adopt):
     assert (said.code, said.err) == (0, "")
     assert (said.json["adopted"], said.json["n"]) == (True, 1)
     told = commands("policy", "show", "--json").json["policy"]
-    assert (told["by"], told["reason"], told["seen"], told["from"]) == ("Dana", "agreed on Monday", 0, "")
+    assert (told["by"], told["reason"], told["seen"], told["from"]) == ("user:dana", "agreed on Monday", 0, "")
     assert getpass.getuser() in told["how"]
     assert (told["digest"], told["policy"]["name"]) == (said.json["digest"], "one")
     shown = commands("policy", "show").out
-    for words in ("policy 1  one", "Dana", "agreed on Monday", "UTC", said.json["digest"], "refund*"):
+    for words in ("policy 1  one", "user:dana", "agreed on Monday", "UTC", said.json["digest"], "refund*"):
         assert words in shown
 
 
@@ -181,7 +181,7 @@ def test_the_history_is_newest_first(commands, adopt, columns):
     adopt(TWO)
     _, shown = commands.in_terminal("policy", "show", "--history", env={"COLUMNS": columns, "NO_COLOR": "1"})
     assert shown.index("two") < shown.index("one")
-    assert shown.count("Dana") == shown.count("agreed on Monday") == 2
+    assert shown.count("user:dana") == shown.count("agreed on Monday") == 2
     assert max(map(len, shown.splitlines())) <= int(columns)
 
 
@@ -292,7 +292,10 @@ def test_what_is_shown_cannot_move_the_cursor(commands, adopt):
     ("statement", "expected"),
     [
         ("UPDATE policy SET at = at + 1 WHERE n = 1", ("policy 1", "chain")),
-        ("UPDATE policy SET record = CAST(replace(record, 'Dana', 'Mara') AS BLOB) WHERE n = 2", ("policy 2", "chain")),
+        (
+            "UPDATE policy SET record = CAST(replace(record, 'user:dana', 'user:mara') AS BLOB) WHERE n = 2",
+            ("policy 2", "chain"),
+        ),
         (
             "UPDATE policy SET policy = CAST(replace(policy, ':\"refuse\"', ':\"allow\"') AS BLOB) WHERE n = 2",
             ("policy 2", "chain"),

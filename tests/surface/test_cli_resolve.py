@@ -47,7 +47,7 @@ def test_a_finding_settles_and_is_kept_with_its_author(shop, lost):
     assert (said.json["outcome"], said.json["settled_by"]) == ("succeeded", "succeeded:operator")
     evidence, facts = found_by(shop, lost)
     assert (evidence.rule, evidence.external_id) == ("operator.finding", "ef_9")
-    assert (facts["by"], facts["reason"]) == ("Front Desk", NAMED[3])
+    assert (facts["by"], facts["reason"]) == ("user:front desk", NAMED[3])
     assert facts["evidence"] == {"id": "ef_9", "amount": "1500"}
     assert getpass.getuser() in facts["how"]
     assert f"uid {os.getuid()}" in facts["how"]

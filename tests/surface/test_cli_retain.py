@@ -150,7 +150,7 @@ def test_an_erasure_is_a_persons_decision(book, commands):
     assert said.code == 0
     assert (said.json["outcome"], said.json["result"]) == ("succeeded", None)
     page = commands("show", key, "--payload").out
-    assert "erase by Dana" in page
+    assert "erase by user:dana" in page
     assert "erased" in page
     assert SECRET not in page
     made = commands("export", key, "--payload", "--json").json

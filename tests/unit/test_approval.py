@@ -14,7 +14,6 @@ from counterfoil.domain.approval import (
     authority_of,
     binding,
     changed,
-    named,
     proposed_of,
 )  # fmt: skip
 from counterfoil.domain.command import Amendment, NewEvent
@@ -60,15 +59,6 @@ def test_what_only_explains_the_question_leaves_the_binding():
     after = msgspec.structs.replace(before, mentioned={"call": "c2"}, because=("it expired",))
     assert binding(after) == binding(before)
     assert changed(before.bound, after.bound) == ()
-
-
-@pytest.mark.parametrize(
-    ("by", "person"),
-    [("mara", "mara"), ("mara (uid 1000)", "mara"), ("mara (uid 1) (uid 2)", "mara"), ("mara (ops)", "mara (ops)")],
-)
-def test_a_terminals_number_makes_nobody_somebody_else(by, person):
-    """The person behind a name is the same from any terminal."""
-    assert named(by) == person
 
 
 # -- how it stands ---------------------------------------------------------------------------------------------------
@@ -172,3 +162,23 @@ def test_attempts_that_needed_no_approval_use_none():
     """Without an approval there is nothing to use up."""
     history = settled()
     assert authority_of(history.events, ()).uses == authority(history).uses == 0
+
+
+@pytest.mark.parametrize("by", ["mara", "User:MARA", "mara (uid 7)", "agent:a", "Agent :b", "bob"])
+def test_another_spelling_on_record_is_nobody_else(by):
+    """As it may stand there from before names had one form: neither twice one person, nor an agent, nor who asked."""
+    call = wanted(required=TWO)
+    call = msgspec.structs.replace(call, intent=msgspec.structs.replace(call.intent, actor="user:Bob"))
+    history = asked(call)
+    bound = binding(authority(history).proposed)
+
+    def says(name):
+        record = encode(Decided(decision="approve", by=name, reason="r", facts={"binding": bound}))
+        return lambda h, _: Amendment(operation=h.operation, events=(NewEvent(kind=EventKind.DECIDED, record=record),))
+
+    once = ruled(history, says(MARA))
+    assert authority(once).approved_by == (MARA,)
+    again = ruled(once, says(by))
+    assert authority(again).approved_by == (MARA,)
+    assert authority(again).permission is Permission.PENDING
+    assert authority(ruled(again, says(NOOR))).permission is Permission.AUTHORIZED

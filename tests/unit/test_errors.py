@@ -32,6 +32,7 @@ MADE = [
     errors.ActionsInvalid("actions.py", "holds no ledger"),
     errors.PolicyInvalid("policy.yaml", 7, "is unreachable"),
     errors.InvariantBroken("cannot be"),
+    errors.ReceiptBroken("op_1", 2),
     errors.StoreBusy("busy"),
     errors.StoreFull("full"),
     errors.StoreAway("away"),
@@ -52,8 +53,8 @@ def test_every_error_is_made_here():
 
 
 def test_codes_are_unique_and_said_in_the_tree():
-    """Each leaf has a code of its own, and the drawing at the top of the module names it."""
-    codes = [error.code for error in LEAVES]
+    """Each leaf has a code, its own or that of what it is a kind of; the drawing at the top of the module names it."""
+    codes = [error.code for error in LEAVES if "code" in vars(error)]
     assert len(set(codes)) == len(codes)
     drawn = dict(re.findall(r"[├└]── (\w+) +(CF-\d{3})", errors.__doc__))
     assert drawn == {error.__name__: error.code for error in LEAVES}
@@ -94,3 +95,22 @@ def test_what_a_function_may_raise_needs_no_receipt():
     """`Rejected` and `NotSent` are also a guarded function's own words, with or without a reason."""
     assert (errors.Rejected().reason, errors.Rejected("declined").reason) == ("", "declined")
     assert errors.NotSent("x", receipt=None).receipt is None
+
+
+class Unspeakable:
+    """Cannot say what it is."""
+
+    def __repr__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(10**5000, "a int"), (Unspeakable(), "a Unspeakable"), ("x" * 999, "…")],
+    ids=["digits", "broken", "long"],
+)
+def test_a_wrong_value_never_breaks_its_error(value, shown):
+    """Not one without a `repr`, nor one that is a page long."""
+    said = str(errors.BadValue("n", value, wanted="less"))
+    assert shown in said
+    assert len(said) < 300

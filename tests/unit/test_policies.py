@@ -186,6 +186,15 @@ FLAWS = [
     (rules(rule(approval="{people: 0}")), 2, "rules.0.approval.people: is 0; from 1 to 100"),
     (rules(rule(approval="{people: 101}")), 2, "rules.0.approval.people: is 101; from 1 to 100"),
     (rules(rule(approval="{people: 2, approvers: [a]}")), 2, "people: is 2, and 1 may approve: a"),
+    (rules(rule(approval="{approvers: []}")), 2, "rules.0.approval.approvers: names nobody"),
+    (rules(rule(approval='{approvers: ["agent :x"]}')), 2, "rules.0.approval.approvers.0: 'agent :x' is an agent"),
+    (
+        rules(rule(approval="{people: 2, approvers: [dana, user:Dana]}")),
+        2,
+        "'user:Dana' and 'dana' are one person (and 1 more)",
+    ),
+    (rules(rule(approval="{approvers: [a, A]}")), 2, "rules.0.approval.approvers.1: 'A' and 'a' are one person"),
+    (rules(rule(approval='{approvers: ["d\u0430na"]}')), 2, "approvers.0: 'd\\u0430na' passes for another name"),
     (rules(rule(approval="{approvers: [a, a]}")), 2, "rules.0.approval.approvers.1: 'a' stands twice"),
     (rules(rule(approval='{approvers: [""]}')), 2, "rules.0.approval.approvers.0: must be 1 to"),
     (rules(rule(approval="{within: soon}")), 2, "within: is 'soon'; a duration is like 90s, 15m, 24h or 30d"),
@@ -198,6 +207,8 @@ FLAWS = [
 ]
 
 SCOPED = [
+    ("override: {people: 1, approvers: []}", "override.approvers: names nobody"),
+    ("override: {people: 1, approvers: [a, Agent:x]}", "override.approvers.1: 'Agent:x' is an agent"),
     ("override: {people: 0}", "override.people: is 0"),
     ("override: {above: 0}", "override.above: is 0; a limit is finite and greater than 0"),
     ("override: {people_above: 3}", "override.people_above: says nothing without above"),

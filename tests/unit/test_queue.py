@@ -47,10 +47,10 @@ def test_what_was_abandoned_rests(histories):
 def test_an_open_question_says_who_has_answered(histories):
     """Who may, who has, and until when; nothing of it is exposed."""
     asked = waits(histories, "asked").asked
-    assert (asked.people, asked.approvers, asked.approved_by) == (2, ("dana", "mara"), ("mara",))
+    assert (asked.people, asked.approvers, asked.approved_by) == (2, ("dana", "mara"), ("user:mara",))
     assert asked.ends_at == histories["asked"].operation.created_at + 30 * 24 * HOUR
     assert waits(histories, "asked", after=9 * HOUR).exposed == 0.0
-    assert waits(histories, "may-go").asked.approved_by == ("mara", "dana")
+    assert waits(histories, "may-go").asked.approved_by == ("user:mara", "user:dana")
     assert waits(histories, "old").asked is None
 
 

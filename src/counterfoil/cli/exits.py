@@ -25,11 +25,11 @@ PIPE_CLOSED = 141
 TERMINATED = 143
 
 EXITS = (
-    (DONE, "done; for verbs that act: nothing is unresolved (list, queue, show, brief and export only read: always 0)"),
+    (DONE, "done; for verbs that act: nothing is unresolved (list, queue, show, brief and export only read: 0)"),
     (UNSETTLED, "an operation is unresolved, or its outcome is not what was asked for"),
     (BAD_CALL, "the call must be mended; nothing was sent for it"),
     (DEFECT, "a defect of Counterfoil's own; its traceback is on standard error"),
-    (DEPLOYMENT, "the deployment must be mended (store, actions, contract, secret)"),
+    (DEPLOYMENT, "the deployment must be mended (store, actions, contract, secret; queue: a receipt cannot be read)"),
     (UNAVAILABLE, "nothing was decided (store busy or full); the same call may be made again"),
     (INTERRUPTED, "stopped by Ctrl+C; what is known is recorded"),
     (PIPE_CLOSED, "whoever read the output went away"),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
 
 DEFAULT_STORE = "receipts.db"
+PATH_BYTES_MAX, PART_BYTES_MAX = 4_000, 240
+"""What every file system takes, with room for the log beside the file."""
 AT_HAND_MAX = 10
 """Files that are named in an error: a folder with more is no place to guess in."""
 PATH_COLUMNS = 80
@@ -95,7 +97,17 @@ def _store(asked: argparse.Namespace) -> str | Path | None:
         raise BadValue("--store", named, wanted="the path of a receipts file, or the URL of a database")
     from counterfoil.store import choosing
 
-    return choosing.named(named)
+    store = choosing.named(named)
+    if isinstance(store, Path):
+        _fits(named, store)
+    return store
+
+
+def _fits(named: str, path: Path) -> None:
+    if len(os.fsencode(named)) > PATH_BYTES_MAX:
+        raise BadValue("--store", named, wanted=f"the path of a receipts file, of at most {PATH_BYTES_MAX} bytes")
+    if any(len(os.fsencode(part)) > PART_BYTES_MAX for part in path.parts):
+        raise BadValue("--store", named, wanted=f"a path of parts of at most {PART_BYTES_MAX} bytes each")
 
 
 def _store_of_actions(asked: argparse.Namespace) -> str | Path | None:

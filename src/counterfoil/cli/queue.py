@@ -42,12 +42,14 @@ def run(asked: argparse.Namespace) -> int:
         waiting, fills = read(ledger)
         adopted = ledger.governance.number
         now, path = ledger.store.now(), ledger.store.path
+    # A receipt that nobody can read is nobody's next step: the deployment must be mended.
+    code = exits.DEPLOYMENT if any(entry.unreadable for entry in waiting) else exits.DONE
     found = arranged(waiting, Asks(owner=asked.owner, abandoned=asked.abandoned, limit=asked.limit))
     if asked.json:
         from counterfoil.cli.terminal import print_json
 
         print_json(as_json(found, fills, policy=adopted))
-        return exits.DONE
+        return code
     from counterfoil.cli import queue_page
     from counterfoil.cli.hint import hints
     from counterfoil.cli.marks import Legible
@@ -56,7 +58,7 @@ def run(asked: argparse.Namespace) -> int:
     out = console()
     page = queue_page.page(found, fills, hints(asked, path), width=out.width, now=now, adopted=bool(adopted))
     out.print(Legible(page))
-    return exits.DONE
+    return code
 
 
 # -- why, and what is next ---------------------------------------------------------------------------------------------

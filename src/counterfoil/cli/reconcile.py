@@ -35,13 +35,13 @@ def run(asked: argparse.Namespace) -> int:
 def _try_look(ledger: Ledger, operation: str, *, as_json: bool) -> int:
     """The same where one that cannot be looked at must not keep the others from it."""
     from counterfoil.cli import receipts
-    from counterfoil.domain.errors import CounterfoilError, InvariantBroken
+    from counterfoil.domain.errors import CounterfoilError, InvariantBroken, ReceiptBroken
 
     try:
         return _look(ledger, operation, as_json=as_json)
-    except InvariantBroken:
-        raise  # nothing more is done with a store that says what cannot be
     except CounterfoilError as error:
+        if isinstance(error, InvariantBroken) and not isinstance(error, ReceiptBroken):
+            raise  # nothing more is done with a store that says what cannot be
         receipts.show_error(operation, error, json=as_json)
         return error.exit_code
 

@@ -18,8 +18,9 @@ import msgspec
 from counterfoil.cli import exits, parser
 from counterfoil.domain.audit import audit
 from counterfoil.domain.errors import NoSuchOperation
+from counterfoil.domain.gone import audit_bodies
 from counterfoil.domain.laws import Laws
-from counterfoil.domain.policy_chain import audit_policies
+from counterfoil.domain.policy_chain import audit_citations, audit_policies, cited
 from counterfoil.domain.rejudge import rejudge
 from counterfoil.domain.violation import Law, Violation
 
@@ -111,7 +112,7 @@ def verify(ledger: Ledger, advance: Callable[[], None], laws: Laws | None = None
         advance: told after each operation.
         laws: counts every law, and has every finding judged anew; None: neither.
     """
-    found, counts = Found(), laws or Laws()
+    found, counts, rests_on = Found(), laws or Laws(), dict[str, tuple[str, int]]()
     for n, name in _names(ledger):
         found.operations += 1
         history, violations = _checked(ledger, n, name)
@@ -119,11 +120,14 @@ def verify(ledger: Ledger, advance: Callable[[], None], laws: Laws | None = None
         if history:
             found.events += len(history.events)
             found.add(_deeply(ledger, history, violations, laws) if laws else ())
+            for seq, digest in cited(history):
+                rests_on.setdefault(digest, (name, seq))
         else:
             counts.unreadable(violations)
         advance()
     policies = ledger.store.policies()
-    about = ((Law.IDENTITY, 0, _strays(ledger)), (Law.CHAIN, len(policies), audit_policies(policies)))
+    chained = (*audit_policies(policies), *audit_citations(rests_on, policies))
+    about = ((Law.IDENTITY, 0, _strays(ledger)), (Law.CHAIN, len(policies) + len(rests_on), chained))
     for law, questions, wrong in (*about, (Law.FILE, 1, _file(ledger))):
         listed = tuple(wrong)
         counts.elsewhere(law, questions, listed)
@@ -159,7 +163,7 @@ def _checked(ledger: Ledger, n: int, name: str) -> tuple[History | None, tuple[V
         return None, (_of_row(name, Law.IDENTITY, f"row {n} is not the row its id names"),)
     except ValueError as error:
         return None, (_of_row(name, Law.RECORD, f"a word stands there that is none of the house's: {error}"),)
-    return history, audit(history)
+    return history, (*audit(history), *audit_bodies(history))
 
 
 def _of_row(name: str, law: Law, problem: str) -> Violation:

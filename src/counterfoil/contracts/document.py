@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,7 +122,10 @@ def _line(mark: object) -> int:
 def read_text(path: Path, refuse: Refuse) -> str:
     """Read a file of at most `BYTES_MAX` as UTF-8."""
     try:
-        with path.open("rb") as file:
+        # Without waiting: a pipe that nobody writes to would keep its reader for ever.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 - opened so
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise refuse(0, "is no regular file")
             content = file.read(BYTES_MAX + 1)
     except (OSError, ValueError) as error:
         raise refuse(0, f"cannot be read: {getattr(error, 'strerror', None) or 'bad path'}") from error

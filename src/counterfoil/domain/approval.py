@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from counterfoil.domain.attempt import Attempt
-from counterfoil.domain.event import Decided, Event, EventKind, Intended, Removed, encode
+from counterfoil.domain.event import Decided, Event, EventKind, Intended, Removed, encode, read
+from counterfoil.domain.person import distinct
 from counterfoil.domain.terms import Required
 from counterfoil.domain.words import Finding, Permission
 
@@ -85,22 +86,17 @@ MOVES = {"deny": Permission.DENIED, "revoke": Permission.REVOKED, "expire": Perm
 
 def decided_of(event: Event) -> Decided:
     """Read a `decided` event's record."""
-    return _decided.decode(event.record)
+    return read(_decided, event)
 
 
 def proposed_of(event: Event) -> Proposed:
     """Read a `proposed` event's record."""
-    return _proposed.decode(event.record)
+    return read(_proposed, event)
 
 
 def binding(proposed: Proposed) -> str:
     """The digest of what is asked: whoever approves names it, so that nobody approves what they did not see."""
     return "ab1:" + hashlib.sha256(encode([proposed.bound, proposed.required])).hexdigest()[:40]
-
-
-def named(by: str) -> str:
-    """The person behind a decider's name: a terminal adds the user's number to it."""
-    return by.partition(" (uid ")[0]
 
 
 def changed(approved: Bound, now: Bound) -> tuple[str, ...]:
@@ -129,7 +125,7 @@ def authority_of(events: Sequence[Event], attempts: Sequence[Attempt]) -> Author
     standing = Authority()
     for event in events:
         if event.kind is EventKind.REMOVED:
-            standing = Authority(permission=_removed.decode(event.record).permission)
+            standing = Authority(permission=read(_removed, event).permission)
         elif event.kind is EventKind.PROPOSED:
             standing = _asked(event)
         elif event.kind is EventKind.DECIDED:
@@ -153,7 +149,9 @@ def _answered(standing: Authority, event: Event, decided: Decided) -> Authority:
         return msgspec.structs.replace(standing, permission=MOVES[decided.decision])
     if decided.decision != "approve" or standing.proposed is None or not _answers(standing, standing.proposed, decided):
         return standing
-    people = (*standing.approved_by, decided.by)
+    people = distinct((*standing.approved_by, decided.by), besides=standing.proposed.bound.actor)
+    if len(people) == len(standing.approved_by):  # as it may stand on record from before names had one form
+        return standing
     if len(people) < standing.proposed.required.people:
         return msgspec.structs.replace(standing, approved_by=people)
     return msgspec.structs.replace(

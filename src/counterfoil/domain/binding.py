@@ -44,6 +44,11 @@ class Binder:
             if parameter.default is not parameter.empty
         }
 
+    @property
+    def defaults(self) -> Mapping[str, object]:
+        """The defaults by name: the function's own objects."""
+        return self._defaults
+
     def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
         """Return every parameter by name with its argument or its default; `*args` is a list and `**kwargs` a dict.
 

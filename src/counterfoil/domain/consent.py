@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from counterfoil.domain.approval import EXPIRED, STALE, UNANSWERED, Authority, binding, is_stale, named
+from counterfoil.domain.approval import EXPIRED, STALE, UNANSWERED, Authority, binding, is_stale
 from counterfoil.domain.command import Amendment, Declined, Rule
 from counterfoil.domain.decision import (
     GIVEN_UP,
-    HOUSE,
     Decider,
     Judged,
     Verb,
@@ -21,6 +20,7 @@ from counterfoil.domain.event import Decided, History
 from counterfoil.domain.hold import is_callers
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import gone_said
+from counterfoil.domain.person import HOUSE, is_one_of, person
 from counterfoil.domain.schedule import allowed_step
 from counterfoil.domain.words import Dispatch, Disposition, Permission
 
@@ -68,7 +68,7 @@ def _against_approval(
         GIVEN_UP: operation.disposition is Disposition.ABANDONED,
         UNANSWERED: operation.permission is Permission.PENDING and now > standing.ends_at,
         "it was shown something else than what is asked now": bound != binding(proposed),
-        f"{named(who.by)} has approved it already": named(who.by) in map(named, standing.approved_by),
+        f"{person(who.by)} has approved it already": is_one_of(who.by, standing.approved_by),
     }
     refused = tuple(reason for reason, fails in failed.items() if fails)
     return refused + not_entitled(operation, who.by, required.approvers)

@@ -11,16 +11,12 @@ from typing import Any
 
 import msgspec
 
-from counterfoil.domain.approval import Authority, authority_of, decided_of, named
+from counterfoil.domain.approval import Authority, authority_of, decided_of
 from counterfoil.domain.command import Amendment, Declined, NewEvent, Rule
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import Decided, Event, EventKind, History, attempts_of, encode
 from counterfoil.domain.operation import Operation
-
-HOUSE = "house"
-"""What decides by a rule on record, where no person does."""
-AGENT = "agent:"
-"""An agent's name begins with it: none of them decides anything."""
+from counterfoil.domain.person import HOUSE, NO_AGENT, is_agent, is_one_of, person, same
 
 ALREADY = "this decision is recorded already"
 NOT_OPEN = "nothing of it is unresolved"
@@ -99,7 +95,7 @@ def changed_since(seen: int, last: int) -> str:
 
 def _stands(events: tuple[Event, ...], who: Decider, verb: Verb, said: dict[str, Any]) -> bool:
     later = (decided_of(e) for e in events if e.seq > who.seen and e.kind is EventKind.DECIDED)
-    theirs = (d for d in later if d.decision == verb.value and d.by == who.by and d.seen_seq == who.seen)
+    theirs = (d for d in later if d.decision == verb.value and same(d.by, who.by) and d.seen_seq == who.seen)
     return any(said.items() <= d.facts.items() for d in theirs)
 
 
@@ -108,9 +104,9 @@ def _check(who: Decider, verb: Verb) -> None:
         raise BadValue("by", who.by, wanted="a decision has a name to it")
     if who.by != HOUSE and not who.reason:
         raise BadValue("reason", who.reason, wanted="a decision says why")
-    if who.by.startswith(AGENT):
-        raise BadValue("by", who.by, wanted="a person or a service: an agent decides nothing")
-    if named(who.by) == HOUSE and verb not in HOUSE_DECIDES:
+    if is_agent(who.by):
+        raise BadValue("by", who.by, wanted=NO_AGENT)
+    if same(who.by, HOUSE) and verb not in HOUSE_DECIDES:
         raise BadValue("by", who.by, wanted="a person or a service: the house decides nothing of this kind")
 
 
@@ -133,8 +129,8 @@ def authority(history: History) -> Authority:
 def not_entitled(operation: Operation, by: str, entitled: tuple[str, ...]) -> tuple[str, ...]:
     """Why this name may not decide it; empty where it may."""
     failed = {
-        f"{by} is an agent, and an agent decides nothing": by.startswith(AGENT),
-        f"{named(by)} asked for it, so somebody else decides": named(by) == named(operation.actor),
-        f"{named(by)} is not one of {', '.join(entitled)}": bool(entitled) and named(by) not in entitled,
+        f"{by} is an agent, and an agent decides nothing": is_agent(by),
+        f"{person(by)} asked for it, so somebody else decides": same(by, operation.actor),
+        f"{person(by)} is not one of {', '.join(entitled)}": bool(entitled) and not is_one_of(by, entitled),
     }
     return tuple(reason for reason, fails in failed.items() if fails)

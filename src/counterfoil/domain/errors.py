@@ -23,6 +23,7 @@
     │   ├── ActionsInvalid      CF-205  the actions file or module is wrong
     │   ├── PolicyInvalid       CF-206  a policy is wrong
     │   └── InvariantBroken     CF-299  the store says what cannot be; nothing more is done
+    │       └── ReceiptBroken   CF-299  one receipt cannot be read; the others go on
     ├── Unavailable             nothing was decided; ask again
     │   ├── StoreBusy           CF-301  the store did not answer in time
     │   ├── StoreFull           CF-302  the store could not be written
@@ -41,6 +42,8 @@
 from __future__ import annotations
 
 from typing import Any, ClassVar
+
+import msgspec
 
 
 class CounterfoilError(Exception):
@@ -151,13 +154,26 @@ class NoBasis(CallerError):
         self.operation, self.because = operation, because
 
 
+SHOWN_CHARS_MAX = 200
+"""Of a value that is wrong: enough to know it again."""
+
+
+def _shown(value: object) -> str:
+    """A value as an error may repeat it: an integer of thousands of digits has no `repr`."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - whatever it is, the error is about it and not of it
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "…"
+
+
 class BadValue(CallerError):
     """An argument is not what it must be; nothing was sent."""
 
     code = "CF-109"
 
     def __init__(self, name: str, value: object, *, wanted: str) -> None:
-        super().__init__(f"{name} is {value!r}: {wanted}")
+        super().__init__(f"{name} is {_shown(value)}: {wanted}")
         self.name = name
 
 
@@ -245,6 +261,19 @@ class InvariantBroken(OperatorError):
     """The store says what cannot be true; nothing is repaired in place and nothing more is sent."""
 
     code = "CF-299"
+
+
+class ReceiptBroken(InvariantBroken, msgspec.DecodeError):
+    """One receipt cannot be read: nothing is sent for it, and every other goes on.
+
+    Args:
+        operation: its id, or the beginning of it that no other has.
+        seq: the number of the event that cannot be read.
+    """
+
+    def __init__(self, operation: str, seq: int) -> None:
+        super().__init__(f"{operation}: event {seq} cannot be read; nothing is done with it: `counterfoil verify`")
+        self.operation, self.seq = operation, seq
 
 
 class StoreBusy(Unavailable):

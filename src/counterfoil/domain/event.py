@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from counterfoil.domain.attempt import Attempt, contradiction, settle
+from counterfoil.domain.errors import ReceiptBroken
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.identifier import short_id
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.steady import Steady
 from counterfoil.domain.words import Discrepancy, Disposition, Permission
+
+T = TypeVar("T")
 
 ORDINARY = "ordinary"
 """The sensitivity class of whatever declares no other."""
@@ -221,21 +225,34 @@ _first = msgspec.json.Decoder(_First)
 encode = msgspec.json.Encoder(order="deterministic").encode
 
 
+def read(decoder: msgspec.json.Decoder[T], event: Event) -> T:
+    """Read an event's record.
+
+    Raises:
+        ReceiptBroken: it is not what its kind says; the error names its operation.
+    """
+    try:
+        return decoder.decode(event.record)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        pass
+    raise ReceiptBroken(short_id(event.n), event.seq)
+
+
 def begun_of(event: Event) -> Begun:
     """Read a `begun` event's record."""
-    return _begun.decode(event.record)
+    return read(_begun, event)
 
 
 def evidence_of(event: Event) -> Evidence:
     """Read an `observed` event's record; what it returns to callers stands in the body."""
-    return _evidence.decode(event.record)
+    return read(_evidence, event)
 
 
 def removed_of(events: tuple[Event, ...]) -> Removed | None:
     """What retention left of an operation; None while its events stand."""
     if not events or events[0].kind is not EventKind.REMOVED:
         return None
-    return _removed.decode(events[0].record)
+    return read(_removed, events[0])
 
 
 def removal_said(events: tuple[Event, ...]) -> tuple[str, ...]:
@@ -267,7 +284,7 @@ def start_of(events: tuple[Event, ...]) -> tuple[int, bytes]:
 
 def intended_of(events: tuple[Event, ...]) -> Intended | None:
     """What was asked, as an operation's first record says it; None where it does not."""
-    first = _first.decode(events[0].record) if events else _First()
+    first = read(_first, events[0]) if events else _First()
     return first.intent or first.facts.intent
 
 
@@ -305,7 +322,7 @@ def unfolded(events: tuple[Event, ...]) -> Iterator[tuple[Event, tuple[Attempt, 
     discrepancy = Discrepancy.NONE
     for event in events:
         if event.kind is EventKind.REMOVED:
-            left = _removed.decode(event.record)
+            left = read(_removed, event)
             attempts, discrepancy = left.attempts, left.discrepancy
         elif event.kind is EventKind.BEGUN:
             claimed = msgspec.structs.replace(begun_of(event).attempt, started_at=event.at)
@@ -320,7 +337,7 @@ def unfolded(events: tuple[Event, ...]) -> Iterator[tuple[Event, tuple[Attempt, 
 def is_news(event: Event) -> bool:
     """Whether something happened to the operation itself; a note about another, and what retention does, is none."""
     if event.kind is EventKind.DECIDED:
-        return _decided.decode(event.record).decision != ERASE
+        return read(_decided, event).decision != ERASE
     return event.kind not in (EventKind.NOTED, EventKind.REMOVED)
 
 

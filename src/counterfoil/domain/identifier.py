@@ -27,6 +27,11 @@ def operation_id(n: int, nonce: bytes) -> str:
     return f"op_{n:012x}{nonce.hex()}"
 
 
+def short_id(n: int) -> str:
+    """The beginning of an id that its row number alone makes: no other operation of the store has it."""
+    return f"op_{n:012x}"
+
+
 def row_number(operation: str) -> int | None:
     """Read the row number out of an id; None where the text is no id."""
     if len(operation) != _LENGTH or operation[:3] != "op_" or not _DIGITS.issuperset(operation[3:]):

@@ -6,6 +6,8 @@ Written apart from the rules that decide, from the design's sentences, so that o
 from __future__ import annotations
 
 import hashlib
+import re
+import unicodedata
 from collections.abc import Iterator
 
 from counterfoil.domain.approval import Bound, Proposed
@@ -117,8 +119,8 @@ class Mandate:
             self.permission, self.held_by = Permission.EXPIRED, ""
 
     def _by_whom(self, event: Event, said: Decided) -> Iterator[str]:
-        house = said.by == "house"
-        if said.by.startswith("agent:"):
+        house = _person(said.by) == "house"
+        if _person(said.by).startswith("agent:"):
             yield "an agent decided it"
         if house and said.decision in PEOPLE_DECIDE - {"erase"}:
             yield "no person decided it"
@@ -141,7 +143,7 @@ class Mandate:
         who = _person(said.by)
         if who == _person(self.actor) or who in self._yes:
             yield "whoever asked, or had answered, answered again"
-        if required.approvers and who not in required.approvers:
+        if required.approvers and who not in {_person(name) for name in required.approvers}:
             yield "the policy does not name who answered"
         self._yes.append(who)
         if len(self._yes) >= required.people:
@@ -230,4 +232,7 @@ def _binding(asked: Proposed) -> str:
 
 
 def _person(by: str) -> str:
-    return by.split(" (uid ", maxsplit=1)[0]
+    """One spelling of a name: of its case, its blanks and the word `user:` nothing is left."""
+    name = by.split(" (uid ", maxsplit=1)[0]
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return re.sub(r"^(user:|:)+", "", re.sub(r" ?: ?", ":", " ".join(plain.split())))

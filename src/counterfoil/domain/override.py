@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from counterfoil.domain.approval import decided_of, named
+from counterfoil.domain.approval import decided_of
 from counterfoil.domain.command import Declined, Rule
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.decision import GIVEN_UP, NOT_OPEN, Decider, Judged, Verb, decided, not_entitled
-from counterfoil.domain.event import Decided, Event, EventKind, History, attempts_of, evidence_of
+from counterfoil.domain.event import Decided, Event, EventKind, History, attempts_of, evidence_of, intended_of
 from counterfoil.domain.payload import gone_said
+from counterfoil.domain.person import distinct, is_one_of, person
 from counterfoil.domain.retry import ABSOLUTE, Situation, decide_retry
 from counterfoil.domain.schedule import CALL, REST
 from counterfoil.domain.terms import OneShot, Terms
@@ -35,8 +36,8 @@ def override(who: Decider, terms: Terms, contract: Contract) -> Rule:
         if refused:
             return Declined(because=refused)
         so_far = overridden_by(history.events)
-        if named(who.by) in map(named, so_far):
-            return Declined(because=(f"{named(who.by)} has decided it already",))
+        if is_one_of(who.by, so_far):
+            return Declined(because=(f"{person(who.by)} has decided it already",))
         return history.operation, {"of": terms.override_people, "after": [a.number for a in attempts if a.open]}
 
     return decided(who, Verb.OVERRIDE, judge)
@@ -56,12 +57,18 @@ def _against_further(history: History, who: Decider, terms: Terms) -> tuple[str,
 
 def overridden_by(events: tuple[Event, ...]) -> tuple[str, ...]:
     """Who has overridden what stands there now: a later attempt uses it up, later news takes it back."""
-    return tuple(said.by for said in _deciders(events, Verb.OVERRIDE))
+    return distinct((said.by for said in _deciders(events, Verb.OVERRIDE)), besides=_asker(events))
+
+
+def _asker(events: tuple[Event, ...]) -> str:
+    """Whoever asked for it: their own word counts for nothing, however their name was spelled when it was taken."""
+    asked = intended_of(events)
+    return asked.actor if asked else ""
 
 
 def counted(people: tuple[str, ...], terms: Terms) -> tuple[str, ...]:
     """Those of them whose word still counts: a policy that came into force since may name others."""
-    return tuple(by for by in people if not terms.override_by or named(by) in terms.override_by)
+    return tuple(by for by in distinct(people) if not terms.override_by or is_one_of(by, terms.override_by))
 
 
 def override_stands(events: tuple[Event, ...]) -> bool:
@@ -118,11 +125,11 @@ def release(who: Decider, terms: Terms, holders: tuple[str, ...]) -> Rule:
         refused = tuple(reason for reason, fails in failed.items() if fails)
         refused += _against_further(history, who, terms)
         so_far = _deciders(history.events, Verb.RELEASE)
-        if named(who.by) in (named(said.by) for said in so_far):
-            refused += (f"{named(who.by)} has decided it already",)
+        if is_one_of(who.by, (said.by for said in so_far)):
+            refused += (f"{person(who.by)} has decided it already",)
         if refused:
             return Declined(because=refused)
-        lifted = len(so_far) + 1 >= terms.override_people
+        lifted = len(distinct(said.by for said in so_far)) + 1 >= terms.override_people
         # Whatever comes of it, a held operation is its caller's: no worker sends it.
         step = CALL if operation.permission is Permission.AUTHORIZED else operation.step
         after = msgspec.structs.replace(operation, step=step, held_by="" if lifted else operation.held_by)
@@ -135,7 +142,7 @@ def release(who: Decider, terms: Terms, holders: tuple[str, ...]) -> Rule:
 
 def may_go_beside(events: tuple[Event, ...], terms: Terms) -> frozenset[str]:
     """The operations it may run beside by the policy in force: as many people lifted its hold as that one asks for."""
-    people = counted(tuple(said.by for said in _lifting(events)), terms)
+    people = counted(distinct((said.by for said in _lifting(events)), besides=_asker(events)), terms)
     enough = len(people) >= terms.override_people and terms.one_shot is not OneShot.ABSOLUTE
     return released_beside(events) if enough else frozenset()
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from counterfoil.domain.event import Decided, EventKind, chain
+from counterfoil.domain.approval import Proposed
+from counterfoil.domain.event import Decided, EventKind, History, chain
 from counterfoil.domain.policy import OnRecord, decode, digest_of
+from counterfoil.domain.record import RECORDS
 from counterfoil.domain.violation import Law, Violation
 
 CHAINED = "policy"
@@ -33,6 +36,30 @@ def audit_policies(every: Sequence[OnRecord]) -> Iterator[Violation]:
             yield _wrong(kept, Law.CHAIN, "its hash does not cover what stands there after the policy before")
         last, previous = kept.n, kept.hash
         yield from _content(kept)
+
+
+def cited(history: History) -> Iterator[tuple[int, str]]:
+    """Each policy that an operation's events rest on, by its digest, with the number of the event."""
+    for event in history.events:
+        with contextlib.suppress(msgspec.MsgspecError):  # what cannot be read is a violation of its own
+            record = msgspec.json.decode(event.record, type=RECORDS[event.kind])
+            digest = record.bound.policy if isinstance(record, Proposed) else getattr(record, "policy", "")
+            if digest:
+                yield event.seq, digest
+
+
+def audit_citations(found: Mapping[str, tuple[str, int]], every: Sequence[OnRecord]) -> Iterator[Violation]:
+    """Find what was judged by a policy that is on record no longer.
+
+    Args:
+        found: by digest, an operation that rests on it and the event that says so.
+        every: all policies that are on record.
+    """
+    for digest in sorted(found.keys() - {kept.digest for kept in every}):
+        operation, seq = found[digest]
+        yield Violation(
+            operation=operation, seq=seq, law=Law.CHAIN, problem=f"it rests on {digest}, which is no policy on record"
+        )
 
 
 def _content(kept: OnRecord) -> Iterator[Violation]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from counterfoil.domain.approval import Proposed
-from counterfoil.domain.event import Begun, Decided, Event, EventKind, Noted, Removed
+from counterfoil.domain.event import Begun, Decided, Event, EventKind, Noted, Removed, read
 from counterfoil.domain.evidence import Evidence
 
 Record = Begun | Proposed | Evidence | Decided | Noted | Removed
@@ -19,6 +21,19 @@ RECORDS: dict[EventKind, type[Record]] = {
     EventKind.REPEATED: Noted,
     EventKind.REMOVED: Removed,
 }
+
+
+_DECODERS = {kind: msgspec.json.Decoder(record) for kind, record in RECORDS.items()}
+
+
+def refuse_unreadable(events: tuple[Event, ...]) -> None:
+    """Let nothing be sent on a history of which any part cannot be read.
+
+    Raises:
+        ReceiptBroken: which event of which operation.
+    """
+    for event in events:
+        read(_DECODERS[event.kind], event)
 
 
 def digest_of(event: Event, record: Record) -> str:

@@ -26,6 +26,7 @@ from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import may_go_beside
 from counterfoil.domain.payload import content, gone_said, is_intact, salted_digest
 from counterfoil.domain.permission import Permitted, Sought, is_final, permit, waits_for
+from counterfoil.domain.record import refuse_unreadable
 from counterfoil.domain.retry import NO_ATTEMPT, RetryDecision, Situation, decide_retry
 from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REST, REVIEW, Next, next_step
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Source
@@ -257,6 +258,7 @@ def claim_again(
     """
 
     def rule(history: History, now: float) -> Amendment | Declined:
+        refuse_unreadable(history.events)
         attempts, discrepancy = attempts_of(history.events)
         if any(a.token == begun.attempt.token for a in attempts):
             return Declined(because=("this attempt is claimed already",))

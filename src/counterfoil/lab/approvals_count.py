@@ -98,7 +98,7 @@ class Fold:
                 pass  # looks, notes and repetitions allow nothing
 
     def _decided(self, seq: int, at: float, said: dict[str, Any]) -> None:
-        decision, person = said["decision"], said["by"].split(" (uid ")[0]
+        decision, person = said["decision"], _spelled(said["by"])
         if decision in _ENDS:
             self._permission = _ENDS[decision]
         elif decision == "abandon":
@@ -113,7 +113,7 @@ class Fold:
                 self._permission, self._approval, self._ends = "authorized", seq, at + required["seconds"]
 
     def _is_somebody(self, person: str) -> bool:
-        return person != self._actor.split(" (uid ")[0] and not person.startswith("agent:")
+        return person != _spelled(self._actor) and not person.startswith("agent:")
 
     def _approves(self, at: float, person: str, said: Mapping[str, Any]) -> bool:
         if self._permission != "pending" or not self._asked:
@@ -124,7 +124,7 @@ class Fold:
             at <= self._ends
             and self._is_somebody(person)
             and person not in self._people
-            and (not required["approvers"] or person in required["approvers"])
+            and (not required["approvers"] or person in map(_spelled, required["approvers"]))
             and said.get("facts", {}).get("binding") == f"ab1:{_sha256(question.encode())[:40]}"
         )
 
@@ -225,6 +225,11 @@ def _lenient(store: sqlite3.Connection) -> Iterator[str]:
     for digest, text in store.execute("SELECT digest, CAST(policy AS TEXT) FROM policy"):
         if all(rule["approval"] is None and not rule["refuse"] for rule in json.loads(text)["rules"]):
             yield digest
+
+
+def _spelled(name: str) -> str:
+    """A name without the number a terminal adds, its case and its default kind: who it is, for the count."""
+    return " ".join(name.split(" (uid ", maxsplit=1)[0].casefold().split()).removeprefix("user:")
 
 
 def _sha256(data: bytes) -> str:

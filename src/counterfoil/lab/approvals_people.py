@@ -49,6 +49,19 @@ def _by(
     desk.sweep()
 
 
+def _found(scene: Scene) -> None:
+    """An agent says that it failed, and asks for another attempt."""
+    desk = scene.desk(LOSSY)
+    scene.adopt(desk.ledger, ruling(approval=None))
+    operation = desk.call().id
+    for agent in (AGENT, "Agent :other"):
+        scene.tries(desk.ledger.resolve, operation, "rejected", evidence={"note": "failed"}, by=agent, reason=REASON)
+        scene.tries(desk.ledger.attempt, operation, basis="rejected_without_effect", by=agent)
+    scene.tries(desk.ledger.attempt, operation)
+    desk.sweep()
+    desk.call()
+
+
 def _seen(scene: Scene) -> None:
     """Somebody wrote to it since it was seen."""
     desk = scene.desk()
@@ -208,14 +221,28 @@ CASES: tuple[Case, ...] = (
     Case("who: an agent", partial(_by, people=("agent:other",)), TOLD),
     Case("who: one person twice, where two are asked", partial(_by, people=(LEAD, LEAD), of=2), TOLD),
     Case("who: one person at two desks", partial(_by, people=(LEAD, f"{LEAD} (uid 7)"), of=2), TOLD),
+    Case("who: the requester, spelled otherwise", partial(_by, people=("Mia", f" user:{MIA}"), actor=MIA), TOLD),
+    Case("who: an agent, spelled otherwise", partial(_by, people=("AGENT:other", "agent :other")), TOLD),
+    Case(
+        "who: one person in three spellings",
+        partial(_by, people=(LEAD, f"user:{LEAD}", LEAD.title(), "le\u0430d"), of=3),
+        TOLD,
+    ),
     Case("who: two people", partial(_by, people=(LEAD, DEPUTY), of=2), "sent as approved", **SENT),
     Case("who: somebody whom the policy does not list", partial(_by, people=(LEAD,), approvers=("cfo",)), TOLD),
+    Case(
+        "who: somebody whom the policy lists, as a terminal names them",
+        partial(_by, people=("user:cfo (uid 7)",), approvers=("CFO",)),
+        "sent as approved",
+        **SENT,
+    ),
     Case(
         "who: somebody whom the policy lists",
         partial(_by, people=("cfo",), approvers=("cfo",)),
         "sent as approved",
         **SENT,
     ),
+    Case("who: an agent finds that it failed", _found, "sent once", sent=1, permission="authorized", outcome="unknown"),
     Case("who: what they saw has changed", _seen, TOLD),
     Case("who: they were shown another question", _shown, TOLD),
     Case("at once: approved and denied", partial(_race, others=_deny, approved=False), "one wins", None, "*", "*"),

@@ -41,6 +41,7 @@ class HttpProvider:
         base_url: below which the contract's paths stand; no query, no userinfo.
         account: the account that the secrets open.
         secrets: one for each of the contract's secret pointers.
+        references: where each comes from, which an approval is bound to; never what it is.
         transport: proxy, trusted certificates and limits.
 
     Raises:
@@ -55,6 +56,7 @@ class HttpProvider:
         base_url: str,
         account: str,
         secrets: Secrets | None = None,
+        references: Mapping[str, str] | None = None,
         **transport: Unpack[Transport],
     ) -> None:
         if contract.request is None:
@@ -62,6 +64,7 @@ class HttpProvider:
         self._contract, self._request = contract, contract.request
         self._base_url, self._account = _checked(base_url), account
         self._secrets = dict(secrets or {})
+        self._references = dict(references or {})
         self._proxy, self._proxy_headers = transport.get("proxy"), transport.get("proxy_headers", ())
         self._verify, self._limits = transport.get("verify", True), transport.get("limits", wire.LIMITS)
         self._trust: ssl.SSLContext | None = None
@@ -116,7 +119,7 @@ class HttpProvider:
             PayloadRefused: the payload does not fit the contract's request.
         """
         made = render(self._request, order.payload, self._names(order))
-        secret = [(pointer, "secret") for pointer in self._contract.secrets]
+        secret = [(pointer, self._references.get(pointer, "secret")) for pointer in self._contract.secrets]
         where = [made.method, self._base_url + made.target, self._proxy or ""]
         return msgspec.json.encode([where, [*made.headers, *secret], made.body])
 

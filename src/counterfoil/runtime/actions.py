@@ -18,6 +18,7 @@ from counterfoil.domain.action import Consequence
 from counterfoil.domain.errors import ActionsInvalid, BadValue, CallerError, SecretMissing, StoreUnsafe
 from counterfoil.domain.event import ORDINARY
 from counterfoil.domain.intent import Occurrence, Siblings
+from counterfoil.runtime.given import checked_name
 from counterfoil.runtime.importing import importing
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.store import choosing
@@ -147,6 +148,10 @@ class _File:
         self.path = path
         self._document = Document(read_text(path, self.refused), self.refused)
         self.head = self._converted(self._document.values, ActionsFile, ())
+        try:
+            checked_name("actor", self.head.actor, empty=True)
+        except BadValue as error:
+            self.refuse(("actor",), str(error))
 
     def actions(self) -> dict[str, HttpAction]:
         """Every action by name."""

@@ -8,21 +8,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from counterfoil.domain import care, consent, override
 from counterfoil.domain.approval import binding, proposed_of
 from counterfoil.domain.command import Amend, Amended, Declined, PolicyMoved, Rule
 from counterfoil.domain.decision import ALREADY, Decider, Verb
-from counterfoil.domain.errors import BadValue, NotDecided
+from counterfoil.domain.errors import NotDecided
 from counterfoil.domain.event import EventKind, History
-from counterfoil.runtime.registered import checked_text
+from counterfoil.runtime.given import (
+    checked_count,
+    checked_decider,
+    checked_name,
+    checked_number,
+    checked_reason,
+    checked_seen,
+    checked_text,
+)
 from counterfoil.store.transaction import not_before
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
     from counterfoil.runtime.receipt import Receipt
 
-REASON_CHARS_MAX = 4_000
-"""Of a reason or a channel; what is longer belongs in the evidence."""
+MOMENT_MAX = 253_402_300_799.0
+"""The last second of the year 9999: no time after it can be written down."""
 
 Making = Callable[[Decider, History], Rule]
 
@@ -111,6 +121,7 @@ class Decisions:
         self, operation: str, until: float, *, by: str, reason: str, how: str = "", seen: int | None = None
     ) -> Receipt:
         """Put its next step off until a time, in seconds since the epoch; no outcome comes of waiting."""
+        checked_number("until", until, least=0.0, most=MOMENT_MAX)
         return self._decide(operation, Verb.WAIT, by, reason, how, seen, lambda who, _: care.wait_until(who, until))
 
     def investigate(  # noqa: PLR0913 - a decision has this many parts
@@ -118,8 +129,10 @@ class Decisions:
         seen: int | None = None,
     ) -> Receipt:  # fmt: skip
         """Record by which other authorised channel it is looked into, by whom, and how many more reads it may take."""
-        contract = self._ledger.registered_for(operation).action.contract if looks else None
         checked_text("channel", channel)
+        checked_name("whom", whom, empty=True)
+        checked_count("looks", looks, least=0, most=care.LOOKS_GRANTED_MAX)
+        contract = self._ledger.registered_for(operation).action.contract if looks else None
 
         def make(who: Decider, history: History) -> Rule:
             del history
@@ -131,27 +144,31 @@ class Decisions:
         self, operation: str, owner: str, *, by: str, reason: str, how: str = "", seen: int | None = None
     ) -> Receipt:
         """Name who acts on it from now on."""
-        checked_text("owner", owner)
-        return self._decide(operation, Verb.ASSIGN, by, reason, how, seen, lambda who, _: care.assign(who, owner))
+        named = checked_name("owner", owner)
+        return self._decide(operation, Verb.ASSIGN, by, reason, how, seen, lambda who, _: care.assign(who, named))
 
     def escalate(
         self, operation: str, *, to: str, by: str, reason: str, how: str = "", seen: int | None = None
     ) -> Receipt:
         """Pass it up to somebody, on record."""
-        checked_text("to", to)
-        return self._decide(operation, Verb.ESCALATE, by, reason, how, seen, lambda who, _: care.escalate(who, to=to))
+        named = checked_name("to", to)
+        return self._decide(
+            operation, Verb.ESCALATE, by, reason, how, seen, lambda who, _: care.escalate(who, to=named)
+        )
 
     def _decide(  # noqa: PLR0913, PLR0917 - a decision has this many parts
         self, operation: str, verb: Verb, by: str, reason: str, how: str, seen: int | None, make: Making, *,
         by_policy: bool = False,
     ) -> Receipt:  # fmt: skip
-        history = self._ledger.store.load(operation)
         who = Decider(
-            by=checked_text("by", by),
-            reason=_one_line("reason", reason),
-            how=how,
-            seen=history.operation.seq if seen is None else seen,
+            by=checked_decider("by", by),
+            reason=checked_reason("reason", reason),
+            how=checked_reason("how", how, empty=True),
+            seen=checked_seen(seen) or 0,
         )
+        history = self._ledger.store.load(operation)
+        if seen is None:
+            who = msgspec.structs.replace(who, seen=history.operation.seq)
         reply: object = PolicyMoved(policy=0)
         while isinstance(reply, PolicyMoved):  # another came into force since it was read: it is judged by that one
             policy = self._ledger.governance.refresh() if by_policy else None
@@ -172,10 +189,3 @@ def _bound(history: History) -> str:
     """The binding of the question that stands there; empty where nobody is asked, which the rule refuses."""
     asked = [event for event in history.events if event.kind is EventKind.PROPOSED]
     return binding(proposed_of(asked[-1])) if asked else ""
-
-
-def _one_line(name: str, text: str) -> str:
-    plain = str(text).strip()
-    if not plain or len(plain) > REASON_CHARS_MAX or not plain.isprintable():
-        raise BadValue(name, text, wanted=f"one line of 1 to {REASON_CHARS_MAX} characters")
-    return plain

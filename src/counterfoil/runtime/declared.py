@@ -13,7 +13,7 @@ from counterfoil.domain.contract import Contract, digest
 from counterfoil.domain.errors import BadValue, NotDeclared
 from counterfoil.domain.event import ORDINARY
 from counterfoil.domain.intent import Occurrence, Siblings
-from counterfoil.runtime.registered import checked_text
+from counterfoil.runtime.given import checked_name, checked_text
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,7 +38,8 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     siblings: str = "held"
     """`independent`: equal effects under other keys may run beside each other."""
     effect_by: tuple[str, ...] = ()
-    """Pointers that make two intents the same effect; default: the fingerprint."""
+    """Pointers that make two intents the same effect, as a set; default: the fingerprint, which holds the destination
+    too: routes to different destinations hold each other only where they name pointers."""
     material: tuple[str, ...] = ()
     immaterial: dict[str, str] = {}
     """Pointers that cannot alter the effect, each with its reason."""
@@ -75,15 +76,18 @@ def declared(given: Mapping[str, Any], action: str) -> Declared:
 
 
 _TEXTS = frozenset({
-    *("name", "effect", "account", "destination", "tenant", "owner", "authoriser", "consequence", "siblings"),
-    *("floats", "control", "sensitivity", "longest_delivery_by", "longest_delivery_why"),
+    *("name", "effect", "account", "destination", "tenant", "consequence", "siblings"),
+    *("floats", "control", "sensitivity", "longest_delivery_why"),
 })  # fmt: skip
+_PEOPLE = frozenset({"owner", "authoriser", "longest_delivery_by"})
 _CALLABLES = frozenset({"check", "value", "look"})
 
 
 def _fits(name: str, value: Any) -> None:
     """Refuse a declaration of the wrong type where it is made, not at the first call."""
-    if name in _TEXTS:
+    if name in _PEOPLE:
+        checked_name(name, value, empty=True)
+    elif name in _TEXTS:
         checked_text(name, value, empty=name not in ("account", "sensitivity"))
     elif name in _CALLABLES and value is not None and not callable(value):
         raise BadValue(name, value, wanted="a callable")
@@ -140,7 +144,7 @@ def action_of(
         checked=said.check is not None,
         material=said.material,
         immaterial=said.immaterial,
-        effect_pointers=said.effect_by,
+        effect_pointers=tuple(sorted(set(said.effect_by))),
         siblings=_word(Siblings, "siblings", said.siblings),
         occurrence=None if said.occurrence is None else _word(Occurrence, "occurrence", said.occurrence),
         result=said.result,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from counterfoil.domain import care
 from counterfoil.domain.command import Amend, Amended
-from counterfoil.domain.decision import HOUSE, Decider
+from counterfoil.domain.decision import Decider
+from counterfoil.domain.errors import ReceiptBroken
 from counterfoil.domain.escalation import due, waits
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.person import HOUSE
 from counterfoil.domain.policy import escalation_of
 
 if TYPE_CHECKING:
@@ -30,11 +33,24 @@ class Escalating:
         self._due: dict[str, tuple[tuple[int, int], float]] = {}
         """By id: the event and the policy by which it was worked out, and when it is due."""
 
-    def overdue(self, operations: list[Operation], now: float) -> list[Operation]:
-        """Those of the operations that must be passed up now, oldest first."""
-        waiting = [operation for operation in operations if waits(operation)]
-        self._due = {o.id: self._at(o) for o in waiting}
-        return [o for o in waiting if self._due[o.id][1] <= now]
+    def overdue(
+        self, operations: list[Operation], now: float, report: Callable[[str, Exception], None]
+    ) -> list[Operation]:
+        """Those of the operations that must be passed up now, oldest first.
+
+        Args:
+            operations: all that wait, or are unresolved.
+            now: seconds since the epoch, by the store's clock.
+            report: told of each that cannot be read; the others are passed up all the same.
+        """
+        found: dict[str, tuple[tuple[int, int], float]] = {}
+        for operation in filter(waits, operations):
+            try:
+                found[operation.id] = self._at(operation)
+            except ReceiptBroken as error:
+                report(operation.id, error)
+        self._due = found
+        return [o for o in operations if o.id in found and found[o.id][1] <= now]
 
     def _at(self, operation: Operation) -> tuple[tuple[int, int], float]:
         known, governance = self._due.get(operation.id), self._ledger.governance

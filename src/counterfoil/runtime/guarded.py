@@ -17,7 +17,7 @@ from counterfoil.domain.errors import BadValue, CounterfoilError, NotDeclared
 from counterfoil.domain.intent import Siblings
 from counterfoil.runtime.declared import action_of, contract_of, declared
 from counterfoil.runtime.receipt import Receipt, refused_for_model
-from counterfoil.runtime.registered import Registered, code_digest
+from counterfoil.runtime.registered import IMMUTABLE, Registered, code_digest
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
@@ -41,6 +41,8 @@ class GuardedFunction(Generic[P, T_co]):
         self.function = function
         self._ledger = ledger
         self._binder = binder
+        self._fixed = IMMUTABLE.issuperset(map(type, binder.defaults.values()))
+        """None of its defaults can be changed by whoever is handed it."""
         self.registered = registered
         self._carry: Any = ledger.acall if registered.awaited else ledger.call
 
@@ -60,14 +62,17 @@ class GuardedFunction(Generic[P, T_co]):
         """Freeze one call into an order."""
         ledger, registered = self._ledger, self.registered
         scopes = _NO_SCOPES if registered.action.occurrence is None else ledger.scopes()
-        if not _IMMUTABLE.issuperset(map(type, args)) or (
-            kwargs and not _IMMUTABLE.issuperset(map(type, kwargs.values()))
+        fixed = self._fixed
+        if not IMMUTABLE.issuperset(map(type, args)) or (
+            kwargs and not IMMUTABLE.issuperset(map(type, kwargs.values()))
         ):
             args, kwargs = _own(args, kwargs)
+            fixed = False
         payload = self._binder.bind(args, kwargs)
         return registered.order(
-            payload, actor=ledger.actor, scopes=scopes, key=key, arguments=(args, kwargs), mentioned=mentioned
-        )
+            payload, actor=ledger.actor, scopes=scopes, key=key, arguments=(args, kwargs), mentioned=mentioned,
+            fixed=fixed,
+        )  # fmt: skip
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co:
         """Send this call at most once and return its receipt."""
@@ -92,15 +97,24 @@ class GuardedFunction(Generic[P, T_co]):
 
 
 _NO_SCOPES: Mapping[str, str] = MappingProxyType({})
-_IMMUTABLE = frozenset({str, int, bool, float, bytes, type(None)})
 
 
 def _own(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A copy that nobody changes between the freezing of the payload and the call: what is sent is what was frozen."""
     try:
-        return copy.deepcopy((args, kwargs))
+        copied: tuple[tuple[Any, ...], dict[str, Any]] = copy.deepcopy((args, kwargs))
+        return tuple(map(_plain, copied[0])), {name: _plain(value) for name, value in copied[1].items()}
     except (TypeError, RecursionError):
         return args, kwargs  # it has no canonical form either, which is refused with its pointer
+
+
+def _plain(value: Any) -> Any:
+    """The same without containers of the caller's own making: they could show the function what was never frozen."""
+    if isinstance(value, dict):
+        return {name: _plain(found) for name, found in dict.items(value)}
+    if isinstance(value, list):
+        return [_plain(found) for found in list.__iter__(value)]
+    return tuple(map(_plain, value)) if type(value) is tuple else value
 
 
 class Tool:
@@ -241,7 +255,7 @@ def guard_http(
 ) -> GuardedHttp:
     """Register an API under its contract."""
     from counterfoil.providers.http import HttpProvider
-    from counterfoil.runtime.secrets import resolvers
+    from counterfoil.runtime.secrets import references, resolvers
 
     transport = {k: given.pop(k) for k in ("proxy", "proxy_headers", "verify", "limits") if k in given}
     said = declared({**given, "account": account}, name)
@@ -255,7 +269,12 @@ def guard_http(
         production=ledger.production,
     )
     provider = HttpProvider(
-        loaded, base_url=base_url, account=account, secrets=resolvers(name, secrets or {}, loaded), **transport
+        loaded,
+        base_url=base_url,
+        account=account,
+        secrets=resolvers(name, secrets or {}, loaded),
+        references=references(secrets or {}),
+        **transport,
     )
     registered = Registered(
         action, provider, key=said.key, check=said.check, value=said.value, fingerprint_key=ledger.fingerprint_key

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeAlias, Typ
 
 import msgspec
 
-from counterfoil.domain.action import Draw, Order
+from counterfoil.domain.action import Action, Draw, Order
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import History, attempts_of
 from counterfoil.domain.operation import Operation
@@ -121,17 +121,12 @@ class Ledger(Settling):
         return guard_http(self, name, contract=contract, base_url=base_url, account=account, **declared)
 
     def register(self, registered: Registered) -> None:
-        """Take an action in; one name is one action, and an effect's actions agree about siblings."""
+        """Take an action in; one name is one action, and an effect's actions agree about what is the same effect."""
         action = registered.action
         if action.name in self.registry:
             raise BadValue("action", action.name, wanted="is registered already; one name is one action")
         for other in self.registry.values():
-            if other.action.effect == action.effect and other.action.siblings is not action.siblings:
-                raise BadValue(
-                    "siblings", action.siblings.value,
-                    wanted=f"{other.action.name!r} declares the same effect with siblings="
-                    f"{other.action.siblings.value!r}; all routes to an effect must agree",
-                )  # fmt: skip
+            _agree(action, other.action)
         registered.governance = self.governance
         self.registry[action.name] = registered
 
@@ -270,6 +265,21 @@ class Ledger(Settling):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _agree(action: Action, other: Action) -> None:
+    """Routes to one effect that name it differently would not hold each other, and nobody would know."""
+    told = {
+        "siblings": (action.siblings.value, other.siblings.value),
+        "effect_by": (action.effect_pointers, other.effect_pointers),
+    }
+    for name, (said, before) in told.items():
+        if action.effect == other.effect and said != before:
+            raise BadValue(
+                name, said,
+                wanted=f"{other.name!r} declares the same effect with {name}={before!r}; "
+                "all routes to an effect must agree",
+            )  # fmt: skip
 
 
 def _os_user() -> str:

@@ -12,14 +12,14 @@ import msgspec
 from counterfoil.contracts.document import Document, Tokens, read_text
 from counterfoil.domain import policy as model
 from counterfoil.domain.command import Adopt, Adopted, Declined
-from counterfoil.domain.decision import AGENT, Decider, Verb
-from counterfoil.domain.errors import BadValue, InvariantBroken, PolicyInvalid
+from counterfoil.domain.decision import Decider, Verb
+from counterfoil.domain.errors import InvariantBroken, PolicyInvalid
 from counterfoil.domain.event import Decided
 from counterfoil.domain.event import encode as encode_record
 from counterfoil.domain.policy import Otherwise, Policy
 from counterfoil.domain.terms import OneShot
 from counterfoil.domain.words import AttemptClass
-from counterfoil.runtime.registered import checked_text
+from counterfoil.runtime.given import checked_decider, checked_reason, checked_seen
 
 if TYPE_CHECKING:
     from counterfoil.ports.store import Store
@@ -88,9 +88,10 @@ def adopt(store: Store, policy: Policy, who: Decider, *, replaces: str) -> Adopt
         BadValue: nobody is named, or an agent; or no reason is given.
         PolicyInvalid: it is wrong: in which field and why.
     """
-    checked_text("reason", who.reason)
-    if checked_text("by", who.by).startswith(AGENT):
-        raise BadValue("by", who.by, wanted="a person or a service: an agent decides nothing")
+    who = Decider(
+        by=checked_decider("by", who.by), reason=checked_reason("reason", who.reason),
+        how=checked_reason("how", who.how, empty=True), seen=checked_seen(who.seen) or 0,
+    )  # fmt: skip
     policy = _checked(policy)
     digest = model.digest(policy)
     decided = Decided(

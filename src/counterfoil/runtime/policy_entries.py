@@ -31,7 +31,8 @@ class ApprovalEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Whose approval a rule asks for."""
 
     people: int = 1
-    approvers: tuple[str, ...] = ()
+    approvers: tuple[str, ...] | None = None
+    """None: anybody but the requester; an empty list names nobody, and is refused."""
     within: Duration = APPROVAL_SECONDS
     attempts: tuple[AttemptClass, ...] = Required().attempts
     uses: int = 1
@@ -45,6 +46,15 @@ class RuleEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     approval: ApprovalEntry | Literal["none"] | None = None
     refuse: str | None = None
     one_shot: bool | OneShot = OneShot.NO
+
+
+class OverrideEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who may decide that something is sent again, or beside an unresolved one."""
+
+    people: int = 1
+    above: float | None = None
+    people_above: int = model.Override().people_above
+    approvers: tuple[str, ...] | None = None
 
 
 class BreakerEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -81,7 +91,7 @@ class PolicyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     name: str
     rules: tuple[RuleEntry, ...]
     otherwise: Otherwise
-    override: model.Override = model.Override()
+    override: OverrideEntry = OverrideEntry()
     breakers: tuple[BreakerEntry, ...] = ()
     escalation: tuple[EscalationEntry, ...] = ()
     retention: tuple[RetentionEntry, ...] = ()
@@ -107,7 +117,10 @@ def policy_of(file: PolicyFile) -> Policy:
             for rule in file.rules
         ),
         otherwise=file.otherwise,
-        override=file.override,
+        override=model.Override(
+            people=file.override.people, above=file.override.above, people_above=file.override.people_above,
+            approvers=file.override.approvers or (),
+        ),
         breakers=tuple(
             Breaker(name=b.name, actions=b.actions, accounts=b.accounts, unknown_exposure_max=b.unknown_exposure_max)
             for b in file.breakers
@@ -134,7 +147,7 @@ def _required(asked: ApprovalEntry | Literal["none"] | None) -> Required | None:
     if not isinstance(asked, ApprovalEntry):
         return None
     return Required(
-        people=asked.people, approvers=asked.approvers, seconds=_known(asked.within), attempts=asked.attempts,
+        people=asked.people, approvers=asked.approvers or (), seconds=_known(asked.within), attempts=asked.attempts,
         uses=asked.uses,
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from counterfoil.contracts.document import Tokens
 from counterfoil.domain import policy as model
+from counterfoil.domain.person import deceptive, distinct, is_agent, same
 from counterfoil.domain.policy import Policy, Rule
 from counterfoil.domain.terms import Breaker, OneShot, Required
 from counterfoil.domain.words import AttemptClass
@@ -42,7 +43,9 @@ def unmade(file: PolicyFile) -> Iterator[Flaw]:
         elif rule.approval is None:
             yield at, "says neither approval nor refuse; write `approval: none` where it may go without one"
         elif isinstance(rule.approval, ApprovalEntry):
+            yield from _named((*at, "approval", "approvers"), rule.approval.approvers)
             yield from _readable((*at, "approval", "within"), rule.approval.within)
+    yield from _named(("override", "approvers"), file.override.approvers)
     for i, entry in enumerate(file.escalation):
         yield from _readable(("escalation", str(i), "after"), entry.after)
         yield from _readable(("escalation", str(i), "repeat"), entry.repeat)
@@ -61,6 +64,11 @@ def _groups(at: Tokens, approvers: Sequence[str]) -> Iterator[Flaw]:
                 (*at, str(i)),
                 f"{name} is taken for one person's name: approvers are people, groups are not known here",
             )
+
+
+def _named(at: Tokens, approvers: tuple[str, ...] | None) -> Iterator[Flaw]:
+    if approvers == ():
+        yield at, "names nobody; leave it out where anybody but the requester may"
 
 
 def doubts(policy: Policy) -> Iterator[Flaw]:
@@ -120,8 +128,8 @@ def _rule(at: Tokens, rule: Rule) -> Iterator[Flaw]:
 
 
 def _approval(at: Tokens, asked: Required) -> Iterator[Flaw]:
-    yield from _people((*at, "people"), asked.people, asked.approvers)
     yield from _approvers((*at, "approvers"), asked.approvers)
+    yield from _people((*at, "people"), asked.people, asked.approvers)
     yield from _duration((*at, "seconds"), asked.seconds)
     if not 1 <= asked.uses <= USES_MAX:
         yield (*at, "uses"), f"is {asked.uses}; at least 1 attempt is wanted, and at most {USES_MAX}"
@@ -207,16 +215,23 @@ def _twice(where: str, key: str, names: list[str]) -> Iterator[Flaw]:
 def _people(at: Tokens, people: int, approvers: tuple[str, ...]) -> Iterator[Flaw]:
     if not 1 <= people <= PEOPLE_MAX:
         yield at, f"is {people}; from 1 to {PEOPLE_MAX} people are wanted"
-    elif approvers and people > len(set(approvers)):
-        yield at, f"is {people}, and {len(set(approvers))} may approve: {', '.join(approvers)}"
+    elif approvers and people > len(distinct(approvers)):
+        yield at, f"is {people}, and {len(distinct(approvers))} may approve: {', '.join(approvers)}"
 
 
 def _approvers(at: Tokens, approvers: tuple[str, ...]) -> Iterator[Flaw]:
     yield from _few(at, approvers)
     for i, name in enumerate(approvers):
         yield from _name((*at, str(i)), name)
-        if name in approvers[:i]:
-            yield (*at, str(i)), f"{name!r} stands twice"
+        if is_agent(name):
+            yield (*at, str(i)), f"{name!r} is an agent, and an agent decides nothing"
+        elif problem := deceptive(name):
+            yield (*at, str(i)), f"{name!a} passes for another name: {problem}"
+        for other in approvers[:i]:
+            if name == other:
+                yield (*at, str(i)), f"{name!r} stands twice"
+            elif same(name, other):
+                yield (*at, str(i)), f"{name!r} and {other!r} are one person"
 
 
 def _patterns(at: Tokens, patterns: tuple[str, ...]) -> Iterator[Flaw]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from counterfoil.domain.action import Consequence
-from counterfoil.domain.approval import decided_of, is_stale, named
+from counterfoil.domain.approval import decided_of, is_stale
 from counterfoil.domain.decision import Verb, authority
 from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.escalation import due, waits
@@ -285,7 +285,7 @@ def waiting_of(history: History, escalation: Escalation, *, now: float, alive: b
         asked = Asked(
             people=standing.proposed.required.people,
             approvers=standing.proposed.required.approvers,
-            approved_by=tuple(map(named, standing.approved_by)),
+            approved_by=standing.approved_by,
             ends_at=standing.ends_at,
         )
     entry = Waiting(

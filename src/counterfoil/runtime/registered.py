@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import hashlib
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from counterfoil.domain import canonical, pointer
@@ -24,13 +27,14 @@ if TYPE_CHECKING:
 KEY_CHARS_MAX = 255
 """Longer keys are documents: name the occurrence instead."""
 
-TEXT_CHARS_MAX = 2_000
-"""A name, a reason or a URL; more is a document."""
 MENTIONED_BYTES_MAX = 4_096
 """What a model or a framework may call a call."""
 
 _KEY_SHAPE = operation_id(0, bytes(NONCE_BYTES))
 """A provider key of the real length, to render a request with before its own is drawn."""
+
+IMMUTABLE = frozenset({str, int, bool, float, bytes, type(None)})
+"""Types whose values nobody changes: they need no copy."""
 
 Key = str | Callable[..., Any] | None
 Check = Callable[..., Any]
@@ -81,7 +85,7 @@ class Registered:
         self._by_print = not action.effect_pointers and action.siblings is Siblings.HELD
         self._floats: canonical.Floats = "refuse" if action.floats_refused else "keep"
 
-    def order(
+    def order(  # noqa: PLR0913 - a call has this many parts
         self,
         payload: Any,
         *,
@@ -90,6 +94,7 @@ class Registered:
         key: str | int | None = None,
         arguments: object = None,
         mentioned: dict[str, str] | None = None,
+        fixed: bool = False,
     ) -> Order:
         """Freeze one call into an order.
 
@@ -100,6 +105,7 @@ class Registered:
             key: the occurrence's name where the caller gives it here.
             arguments: the caller's own arguments, for the adapter.
             mentioned: a model's key or a framework's call id: kept as evidence, never the key.
+            fixed: nothing in the payload can change, so that declared callables need no copy of it.
 
         Raises:
             PayloadRefused: the payload has no canonical form.
@@ -110,13 +116,15 @@ class Registered:
             frozen = canonical.canonical(payload, floats=self._floats)
             material = frozen
             if self._selects:
-                kept = canonical.select(payload, material=action.material, immaterial=tuple(action.immaterial))
+                kept = canonical.select(
+                    canonical.parse(frozen), material=action.material, immaterial=tuple(action.immaterial)
+                )
                 material = canonical.canonical(kept)
         except NotCanonical as error:
             raise PayloadRefused(error.pointer, error.problem) from None
         print_ = canonical.fingerprint(self._print_prefix + material + b"]", key=self._fingerprint_key)
         if key is None and callable(self._key):
-            named = _checked_key(self._key(**payload))
+            named = _checked_key(self._key(**(payload if fixed else _lent(payload))))
         else:
             named = self.key_of(print_, scopes, key)
         intent = Intent(
@@ -124,7 +132,7 @@ class Registered:
             destination=action.destination, key=named, payload=frozen, fingerprint=print_,
             effect=self._effect_of((print_,)) if self._by_print else self._effect(frozen, print_, named),
         )  # fmt: skip
-        value = 1.0 if self._value is None else self._value_of(payload)
+        value = 1.0 if self._value is None else self._value_of(payload if fixed else _lent(payload))
         if mentioned:
             _check_mentioned(mentioned)
         terms = self.terms(value)
@@ -221,9 +229,33 @@ class Registered:
     def _value_of(self, payload: Any) -> float:
         assert self._value is not None  # noqa: S101 - only called where it is declared
         found = self._value(**payload)
-        if type(found) not in (int, float) or not 0 <= found < float("inf"):
-            raise BadValue("value", found, wanted="the value at risk is a finite number that is not negative")
-        return float(found)
+        if type(found) is float and 0.0 <= found < float("inf"):
+            return found
+        return _amount(found)
+
+
+def _lent(payload: Any) -> Any:
+    """The payload for a declared callable, which may change what it is given: never what was frozen, or is sent."""
+    try:
+        return copy.deepcopy(payload)
+    except (TypeError, RecursionError):
+        return canonical.parse(canonical.canonical(payload))
+
+
+def _amount(found: object) -> float:
+    """A value at risk as it is compared with the amounts of a policy: exactly, or not at all.
+
+    Raises:
+        BadValue: it is no number, is negative or not finite, or has more digits than can be compared.
+    """
+    number = Decimal(found) if isinstance(found, int | Decimal) and type(found) is not bool else Decimal("NaN")
+    if not number.is_finite() or number < 0:
+        raise BadValue("value", found, wanted="the value at risk is a finite number that is not negative")
+    held = float(number)
+    exact = held < float("inf") and (int(held) == number if isinstance(found, int) else Decimal(repr(held)) == number)
+    if not exact:
+        raise BadValue("value", found, wanted="a value at risk of at most 15 digits, which amounts are compared by")
+    return held
 
 
 def _check_mentioned(mentioned: object) -> None:
@@ -233,19 +265,6 @@ def _check_mentioned(mentioned: object) -> None:
         raise PayloadRefused("/mentioned" + error.pointer, error.problem) from None
     if not fits:
         raise BadValue("mentioned", "", wanted=f"names and texts of at most {MENTIONED_BYTES_MAX} bytes together")
-
-
-def checked_text(name: str, value: object, *, empty: bool = False) -> str:
-    """Refuse what could not be stored, compared or shown as a name.
-
-    Raises:
-        BadValue: it is no text, is empty where it must say something, or holds characters that do not print.
-    """
-    if not isinstance(value, str) or not (value or empty) or len(value) > TEXT_CHARS_MAX:
-        raise BadValue(name, value, wanted=f"text of {0 if empty else 1} to {TEXT_CHARS_MAX} characters")
-    if not value.isprintable():
-        raise BadValue(name, value, wanted="text that prints: no control characters, no lone surrogates")
-    return value
 
 
 def _checked_key(named: object) -> str:
@@ -258,13 +277,27 @@ def _checked_key(named: object) -> str:
 
 
 def code_digest(function: Callable[..., Any]) -> str:
-    """Name a function's own code, so that a changed one asks for a new approval; empty where there is none."""
-    import inspect
+    """Name a callable's own code, so that a changed one asks for a new approval; empty where there is none.
 
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if not isinstance(code, types.CodeType):
-        return ""
-    return "fn1:" + hashlib.sha256(_code_bytes(code)).hexdigest()[:40]
+    Every function along a chain of wrappers is in it, the outermost first. What is not seen: the values of closures,
+    globals and instances, which may be secrets, and whatever the functions call.
+    """
+    codes = [_code_bytes(code) for code in _codes(function)]
+    return "fn1:" + hashlib.sha256(b"\x01".join(codes)).hexdigest()[:40] if codes else ""
+
+
+def _codes(function: Any) -> Iterator[types.CodeType]:
+    """The code of a callable, and of each one that it wraps."""
+    seen: set[int] = set()
+    while function is not None and id(function) not in seen:
+        seen.add(id(function))
+        if isinstance(function, functools.partial):
+            function = function.func
+            continue
+        code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+        if isinstance(code, types.CodeType):
+            yield code
+        function = getattr(function, "__wrapped__", None)
 
 
 def _code_bytes(code: types.CodeType) -> bytes:

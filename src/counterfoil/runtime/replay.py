@@ -9,12 +9,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from counterfoil.domain.approval import Proposed, named
+from counterfoil.domain.approval import Proposed
 from counterfoil.domain.attempt import Attempt, Fold, contradiction, fold, settle
 from counterfoil.domain.event import Begun, Decided, Event, History, Removed, first_begun
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.mandate import Mandate
 from counterfoil.domain.operation import Operation
+from counterfoil.domain.person import distinct
 from counterfoil.domain.record import RECORDS, Record
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission
 
@@ -117,7 +118,7 @@ class _Walk:
             if record.decision == "override":
                 self._overrides = (*self._overrides, (event.seq, record.by))
             if record.decision == "approve":
-                self._approved_by = (*self._approved_by, named(record.by))
+                self._approved_by = distinct((*self._approved_by, record.by))
         elif isinstance(record, Removed):
             self._attempts, self._discrepancy = record.attempts, record.discrepancy
             self._mandate.permission, self._mandate.disposition = record.permission, record.disposition

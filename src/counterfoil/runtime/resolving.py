@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import History, attempts_of
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.words import Coverage, Discrepancy, Finding, Source
+from counterfoil.runtime.given import checked_count
 
 _FINDINGS = {
     "succeeded": Finding.SUCCEEDED,
     "accepted": Finding.ACCEPTED,
     "rejected": Finding.REJECTED,
 }
+
+
+def _check_seen(evidence: object) -> None:
+    """At least one field that was seen, and no text that shows one thing and is another."""
+    wanted = "name at least one field that was seen, e.g. refund_id=re_123"
+    if not isinstance(evidence, dict) or not evidence:
+        raise BadValue("evidence", evidence, wanted=wanted)
+    for name, value in evidence.items():
+        if not str(name).strip() or value is None or value == "":
+            raise BadValue("evidence", evidence, wanted=wanted)
+        for text in (name, *_texts(value)):
+            if not isinstance(text, str) or not text.isprintable():
+                raise BadValue("evidence", text, wanted="text that prints: no control or invisible characters")
+
+
+def _texts(value: object) -> Iterator[object]:
+    """Every text of a value, names included, however deep; what has no canonical form is refused with its place."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, found in value.items():
+            yield name
+            yield from _texts(found)
+    elif isinstance(value, list | tuple):
+        for found in value:
+            yield from _texts(found)
 
 
 def finding_of(  # noqa: PLR0913 - a finding has this many parts
@@ -32,17 +60,13 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
         BadValue: no evidence, no name, no attempt to speak of, or a word that is no finding.
     """
     attempts, _ = attempts_of(history.events)
-    if outcome not in _FINDINGS:
+    if outcome not in tuple(_FINDINGS):
         raise BadValue("outcome", outcome, wanted=f"a finding is one of {', '.join(sorted(_FINDINGS))}")
-    blank = [name for name, value in evidence.items() if not str(name).strip() or value is None or value == ""]
-    if not evidence or blank:
-        raise BadValue("evidence", evidence, wanted="name at least one field that was seen, e.g. refund_id=re_123")
-    if not by:
-        raise BadValue("by", by, wanted="a finding has a name to it")
+    _check_seen(evidence)
     if not attempts:
         raise BadValue("operation", history.operation.id, wanted="nothing of it was attempted, so nothing can be found")
-    if attempt is not None and not 1 <= attempt <= len(attempts):
-        raise BadValue("attempt", attempt, wanted=f"1 to {len(attempts)}")
+    if attempt is not None:
+        checked_count("attempt", attempt, least=1, most=len(attempts))
     settles = history.operation.discrepancy is Discrepancy.OPEN and attempt is None
     named = next((str(evidence[k]) for k in ("id", "external_id") if k in evidence), "")
     return Evidence(

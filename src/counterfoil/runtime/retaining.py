@@ -10,18 +10,19 @@ import msgspec
 from counterfoil.domain import policy as model
 from counterfoil.domain import retention
 from counterfoil.domain.command import Amended, Command, Declined, Erase, Remove, Rule
-from counterfoil.domain.decision import AGENT
-from counterfoil.domain.errors import BadValue, NotDecided
+from counterfoil.domain.errors import NotDecided
 from counterfoil.domain.event import ERASE, ORDINARY, History, sensitivity_of
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.policy import Policy, retention_of
+from counterfoil.runtime.given import checked_count, checked_decider, checked_reason
 from counterfoil.runtime.policies import in_force
-from counterfoil.runtime.registered import checked_text
 
 if TYPE_CHECKING:
     from counterfoil.ports.store import Store
 
 PAGE = 256
+LIMIT_MAX = 2**53
+"""More operations than a file ever holds."""
 REMOVED, ERASED, KEPT = "removed", "erased", "kept"
 
 
@@ -42,9 +43,8 @@ def erase(store: Store, operation: str, *, by: str, reason: str, how: str) -> No
     Raises:
         NotDecided: it is not resolved, or its record does not verify.
     """
-    if checked_text("by", by).startswith(AGENT):
-        raise BadValue("by", by, wanted="a person or a service: an agent decides nothing")
-    rule = retention.erase(by=by, reason=checked_text("reason", reason), how=how)
+    who = checked_decider("by", by)
+    rule = retention.erase(by=who, reason=checked_reason("reason", reason), how=checked_reason("how", how, empty=True))
     reply = store.write(Erase(operation=operation, rule=rule))
     if isinstance(reply, Declined) and reply.because != (retention.NOTHING_LEFT,):
         raise NotDecided(operation, ERASE, reply.because)
@@ -61,7 +61,16 @@ def retain(store: Store, *, by: str, limit: int | None = None, dry_run: bool = F
         by: who keeps house, for the record.
         limit: operations removed or erased at most; None: all.
         dry_run: only say what would be done.
+
+    Raises:
+        BadValue: nobody who may, or no number.
     """
+    who = checked_decider("by", by, house=True)
+    most = None if limit is None else checked_count("limit", limit, least=0, most=LIMIT_MAX)
+    return _retained(store, by=who, limit=most, dry_run=dry_run)
+
+
+def _retained(store: Store, *, by: str, limit: int | None, dry_run: bool) -> Iterator[Retained]:
     after, left, erased = -1, limit, False
     try:
         while True:

@@ -45,6 +45,18 @@ def resolvers(action: str, declared: Mapping[str, Any], contract: Contract) -> d
     return {pointer: _resolver(action, reference) for pointer, reference in declared.items()}
 
 
+def references(declared: Mapping[str, Any]) -> dict[str, str]:
+    """Name where each secret comes from, by pointer: an approval is bound to that, and never to what is found there."""
+    return {pointer: _named(reference) for pointer, reference in declared.items()}
+
+
+def _named(reference: Any) -> str:
+    if not callable(reference):
+        return str(reference)
+    own = reference if hasattr(reference, "__qualname__") else type(reference)
+    return f"call:{own.__module__}.{own.__qualname__}"
+
+
 def _resolver(action: str, reference: Any) -> Resolve:
     if callable(reference):
         return lambda: _from_call(action, reference)

@@ -12,13 +12,22 @@ import msgspec
 
 from counterfoil.domain.action import Asked, Draw, Order
 from counterfoil.domain.canonical import NotCanonical
-from counterfoil.domain.errors import BadValue, NoBasis, NoSuchOperation, NotDecided, PayloadRefused, UnknownAction
+from counterfoil.domain.errors import (
+    BadValue,
+    NoBasis,
+    NoSuchOperation,
+    NotDecided,
+    PayloadRefused,
+    ReceiptBroken,
+    UnknownAction,
+)
 from counterfoil.domain.event import History
 from counterfoil.domain.words import Basis, Standing
 from counterfoil.plans import dispatch as dispatching
 from counterfoil.plans import observing
 from counterfoil.plans.effects import Ended, Plan
 from counterfoil.runtime.drive import drive
+from counterfoil.runtime.given import checked_decider, checked_reason, checked_seen
 
 if TYPE_CHECKING:
     from counterfoil.ports.store import Store
@@ -93,15 +102,16 @@ class Settling:
     def drain(self) -> int:
         """Take spooled answers into the store; return how many it took.
 
-        An answer of an operation or action that is not known here is left where it is, and holds up no other.
+        An answer of an operation or action that is not known here, or of a receipt that cannot be read, is left where
+        it is, and holds up no other.
         """
         taken = 0
         for path, operation, record, body in self.spool.waiting():
             try:
                 action = self._executor.registered(self.store.load(operation).operation.action).action
-            except (NoSuchOperation, UnknownAction):
+                drive(observing.take(operation, record, body, action.contract), self._executor)
+            except (NoSuchOperation, UnknownAction, ReceiptBroken):
                 continue
-            drive(observing.take(operation, record, body, action.contract), self._executor)
             self.spool.taken(path)
             taken += 1
         return taken
@@ -119,15 +129,19 @@ class Settling:
             how: how they were authenticated.
 
         Raises:
+            BadValue: an agent asks, in its own name or by this ledger's actor: it decides nothing.
             NoBasis: nothing on record permits another attempt.
         """
         from counterfoil.plans.recover import recover
 
         wanted = _basis(basis)
+        asked = Asked(
+            by=checked_decider("by", by or self.actor), reason=checked_reason("reason", reason, empty=True),
+            how=checked_reason("how", how, empty=True),
+        )  # fmt: skip
         history = self.store.load(operation)
         registered = self._executor.registered(history.operation.action)
         order = self._order_of(history, registered)
-        asked = Asked(by=by or self.actor, reason=reason, how=how)
 
         def plan(draw: Draw) -> Plan[Ended]:
             recovered = yield from recover(history, registered.action, draw)
@@ -166,15 +180,18 @@ class Settling:
             seen: the last event of what they saw; None for what stands there now.
 
         Raises:
+            BadValue: an agent says so, or there is no evidence, or a word is none.
             NotDecided: something was written since they saw it.
         """
         from counterfoil.plans.finding import find
         from counterfoil.runtime.resolving import finding_of
 
+        who, why = checked_decider("by", by), checked_reason("reason", reason, empty=True)
+        known, saw = checked_reason("how", how, empty=True), checked_seen(seen)
         history = self.store.load(operation)
-        found = finding_of(history, outcome, evidence=evidence, by=by, reason=reason, how=how, attempt=attempt)
+        found = finding_of(history, outcome, evidence=evidence, by=who, reason=why, how=known, attempt=attempt)
         contract = self._executor.registered(history.operation.action).action.contract
-        last = history.operation.seq if seen is None else seen
+        last = history.operation.seq if saw is None else saw
         try:
             declined = self._carry(lambda draw: find(operation, found, contract, seen=last, draw=draw))
         except NotCanonical as error:  # nothing of it was recorded

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from counterfoil.domain import hold
 from counterfoil.domain.command import Amend, Amended
-from counterfoil.domain.errors import CounterfoilError, InvariantBroken, Unavailable
+from counterfoil.domain.errors import CounterfoilError, InvariantBroken, ReceiptBroken, Unavailable
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.schedule import CALL, DISPATCH, RECOVER, REST, REVIEW
 from counterfoil.runtime.escalating import Escalating
@@ -69,21 +69,23 @@ class Worker:
             return 0
         try:
             reply = store.write(Amend(operation=operation.id, rule=hold.notice(holders[0].id)))
-        except InvariantBroken:
-            raise
+            self._report(operation.id, self._ledger.get(operation.id))
         except CounterfoilError as error:
-            self._report(operation.id, error)
+            self._failed(operation.id, error)
             return 0
-        self._report(operation.id, self._ledger.get(operation.id))
         return int(isinstance(reply, Amended))
+
+    def _failed(self, operation: str, error: Exception) -> None:
+        """Tell of an error that holds up no other operation; of a store that says what cannot be, the worker stops."""
+        if isinstance(error, InvariantBroken) and not isinstance(error, ReceiptBroken):
+            raise error
+        self._report(operation, error)
 
     def _drain(self) -> int:
         try:
             return self._ledger.drain()
-        except InvariantBroken:
-            raise
         except CounterfoilError as error:
-            self._report("", error)
+            self._failed("", error)
             return 0
 
     def _keep_time(self) -> None:
@@ -108,10 +110,8 @@ class Worker:
             self._put_off[operation.id] = self._ledger.store.now() + PUT_OFF_SECONDS
         try:
             receipt = self._ledger.work(operation.id)
-        except InvariantBroken:
-            raise  # never repaired in place: the worker stops
         except Exception as error:  # noqa: BLE001 - an action's own check may raise anything; the others go on
-            self._report(operation.id, error)
+            self._failed(operation.id, error)
             return 0
         self._report(operation.id, receipt)
         return int(receipt.operation.seq != operation.seq)
@@ -119,15 +119,12 @@ class Worker:
     def _escalate(self, now: float) -> int:
         """Pass up what has waited for people too long; an error of one holds up no other."""
         store, passed = self._ledger.store, 0
-        for operation in self._escalating.overdue([*store.unresolved(), *store.waiting()], now):
+        for operation in self._escalating.overdue([*store.unresolved(), *store.waiting()], now, self._report):
             try:
                 passed += self._escalating.escalate(operation)
-            except InvariantBroken:
-                raise
-            except CounterfoilError as error:
-                self._report(operation.id, error)
-            else:
                 self._report(operation.id, self._ledger.get(operation.id))
+            except CounterfoilError as error:
+                self._failed(operation.id, error)
         return passed
 
     def run(self, stop: threading.Event, *, interval_seconds: float = INTERVAL_SECONDS) -> None:

@@ -63,7 +63,7 @@ def test_the_last_one_is_in_force(store):
     assert list(audit_policies(rows)) == []
     decided = json.loads(rows[2].record)
     assert decided == {
-        "decision": "change_policy", "by": "dana", "reason": "because", "how": "test", "seen_seq": 2,
+        "decision": "change_policy", "by": "user:dana", "reason": "because", "how": "test", "seen_seq": 2,
         "facts": {"digest": model.digest(named("c")), "from": model.digest(named("a"))},
     }  # fmt: skip
     assert Decided(**decided).decision == "change_policy"

@@ -75,8 +75,6 @@ def stands(store):
     gone = dict.fromkeys(("created_at", "due_at", "deadline", "updated_at"), 0.0)
     events = [[(e.kind, timeless(e)) for e in h.events] for h in histories]
     return [(msgspec.structs.replace(h.operation, **gone), told) for h, told in zip(histories, events, strict=True)]
-        (msgspec.structs.replace(h.operation, **gone), [(e.kind, timeless(e)) for e in h.events]) for h in histories
-    ]
 
 
 def timeless(event):

@@ -231,7 +231,7 @@ def test_a_removed_key_is_never_sent(ledger, till, end):
     assert "call_again" not in again.permitted
     assert "call_again" not in ledger.get(first.id).for_model()["permitted"]
     with pytest.raises(counterfoil.CallerError):
-        ledger.attempt(first.id)
+        ledger.attempt(first.id, by="mara")
     assert len(till.sent) == 1
 
 
@@ -535,7 +535,7 @@ def test_a_thousand_random_lives_verify_after_retention(ledger, monkeypatch):
     sent = [list(till.sent) for till in tills.values()]
     for history in gone:
         with pytest.raises(counterfoil.CallerError):
-            ledger.attempt(history.operation.id)
+            ledger.attempt(history.operation.id, by="mara")
     assert [list(till.sent) for till in tills.values()] == sent
 
 
