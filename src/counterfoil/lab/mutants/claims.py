@@ -99,11 +99,13 @@ def recovery_ignores_hand() -> None:
         effect = next(plan)
         assert isinstance(effect, Hand)  # noqa: S101 - the first thing it asks
         yield effect
-        try:
-            plan.send(recover.DEAD)
-        except StopIteration as stop:
-            return stop.value
-        return None
+        reply: Any = recover.DEAD
+        while True:
+            try:
+                effect = plan.send(reply)
+            except StopIteration as stop:
+                return stop.value
+            reply = yield effect
 
     changed._left = found  # noqa: SLF001 - likewise
 
