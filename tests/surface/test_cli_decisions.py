@@ -328,7 +328,7 @@ def test_an_override_that_takes_two_people_says_so(desk):
     assert desk(*words).code == 1
     again = ("attempt", operation, "--basis", "operator_override", "--actions", "shop:ledger")
     assert "1 of 2 people have decided it" in desk(*again).err
-    assert "more people must decide it: so far dana" in desk.commands("show", operation, "--all").out
+    assert "more people must decide it: so far user:dana" in desk.commands("show", operation, "--all").out
     assert desk(*words, by="zoe").code == 2
     assert desk(*words, by="mara").code == 0
     desk(*again)
