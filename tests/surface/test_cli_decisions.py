@@ -331,7 +331,7 @@ def test_an_override_that_takes_two_people_says_so(desk):
     assert "recorded: override 1 of 2; one more person must decide it too" in first.out
     again = ("attempt", operation, "--basis", "operator_override", "--actions", "shop:ledger")
     assert "1 of 2 people have decided it" in desk(*again).err
-    assert "more people must decide it: so far dana" in desk.commands("show", operation, "--all").out
+    assert "more people must decide it: so far user:dana" in desk.commands("show", operation, "--all").out
     assert desk(*words, by="zoe").code == 2
     second = desk(*words, by="mara")
     assert second.code == 0

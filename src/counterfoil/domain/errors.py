@@ -162,7 +162,7 @@ def _shown(value: object) -> str:
     """A value as an error may repeat it: an integer of thousands of digits has no `repr`."""
     try:
         text = repr(value)
-    except Exception:  # noqa: BLE001 - whatever it is, the error is about it and not of it
+    except ValueError:
         text = f"a {type(value).__name__}"
     return text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "…"
 

@@ -59,11 +59,14 @@ def _without(reason: str) -> Callable[[Callable[..., tuple[str, ...]]], Callable
 
 
 def approver_is_requester() -> None:
-    """Let whoever asks answer."""
-    from counterfoil.domain import consent
+    """Let whoever asks answer, at the door and where answers are counted."""
+    from counterfoil.domain import approval, consent
 
     judge: Any = consent
     judge.not_entitled = _without("asked for it")(judge.not_entitled)
+    fold: Any = approval
+    counted = fold.distinct
+    fold.distinct = lambda names, **_: counted(names)
 
 
 def two_clicks_two_people() -> None:
