@@ -337,8 +337,8 @@ def test_an_override_that_takes_two_people_says_so(desk):
     assert second.code == 0
     assert f"recorded: override 2 of 2: now counterfoil attempt {operation} --basis operator_override" in second.out
     page = desk.commands("show", operation).out
-    assert "one more attempt allowed, 1 of 2 people, by dana" in page
-    assert "one more attempt allowed, 2 of 2 people, by mara" in page
+    assert "one more attempt allowed, 1 of 2 people, by user:dana" in page
+    assert "one more attempt allowed, 2 of 2 people, by user:mara" in page
     assert f"counterfoil attempt {operation} --basis operator_override" in page
     unnamed = desk("attempt", operation, "--actions", "shop:ledger")
     assert "only --basis operator_override uses it" in unnamed.err

@@ -124,8 +124,9 @@ def test_two_swapped_events_are_found(commands, book):
 
 
 def test_another_payload_is_found_and_an_erased_one_is_not(commands, book):
-    """A body that is there is the recorded one; erasing it breaks no chain."""
-    book.sqlite(("UPDATE event SET body = NULL WHERE id = ?", (event(book, "succeeded", 1),)), guarded=True)
+    """A body that is there is the recorded one, and one that is gone was erased by a decision, which breaks no chain."""
+    words = ("--as", "dana", "--reason", "asked for", "--store", str(book.path))
+    assert commands("erase", book.ids["rejected"], *words).code == 0
     assert found(commands, book)[0] == 0
     edit = "UPDATE event SET body = CAST(body || x'20' AS BLOB) WHERE id = ?"
     book.sqlite((edit, (event(book, "unknown", 1),)), guarded=True)
