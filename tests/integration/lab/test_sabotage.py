@@ -95,7 +95,8 @@ def test_a_rule_of_the_ten_turned_off_breaks_what_counts(command, mutant, figure
 @pytest.mark.parametrize("name", NOTICED)
 def test_an_unknown_mutant_is_no_broken_rule(name):
     """A mutant nobody wrote is refused by name, with those there are, and exits 3."""
-    code, said, complaint = lab(name, "--sabotage", "no_such_rule", "--json")
+    whose = ("--", "true") if name == "certify" else ()
+    code, said, complaint = lab(name, "--sabotage", "no_such_rule", "--json", *whose)
     assert code == NOT_RUN
     assert f"no_such_rule: there is no such mutant; there are: {', '.join(sorted(MUTANTS))}" in complaint
     assert "no such mutant" in json.loads(said)["error"]
