@@ -124,7 +124,7 @@ def test_two_swapped_events_are_found(commands, book):
 
 
 def test_another_payload_is_found_and_an_erased_one_is_not(commands, book):
-    """A body that is there is the recorded one, and one that is gone was erased by a decision, which breaks no chain."""
+    """A body that is there is the recorded one, and one that is gone was erased by a decision: that breaks no chain."""
     words = ("--as", "dana", "--reason", "asked for", "--store", str(book.path))
     assert commands("erase", book.ids["rejected"], *words).code == 0
     assert found(commands, book)[0] == 0
