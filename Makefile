@@ -25,7 +25,7 @@ demo: install
 	@$(LAB) demo
 
 test: install
-	@$(BIN)/pytest
+	@scripts/test.sh
 
 check: install
 	@mkdir -p .cache

@@ -9,7 +9,6 @@ import pytest
 
 BLANKET: dict[str, str] = {
     "src/counterfoil/cli/parser.py:_carry_out": "a defect: shown with its place, without its text",
-    "src/counterfoil/domain/errors.py:_shown": "whatever a value's own repr raises: the error is about the value",
     "src/counterfoil/lab/bench/floors.py:load.run": "raised in the measuring thread",
     "src/counterfoil/lab/commands.py:run": "a defect of the laboratory exits 3: 1 would blame a rule; it is printed",
     "src/counterfoil/lab/images/faults.py:_played": "an error that is not ours is what is looked for; it is reported",
