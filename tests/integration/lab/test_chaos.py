@@ -76,7 +76,7 @@ def test_every_kind_of_trouble_befell_somebody(kept):
     assert result["kills_by_window"]["claim_to_outcome"] * 5 >= KILLS
     assert result["troubles"] == dict.fromkeys(sorted(TROUBLES), 2)
     assert result["unknown_seen"] * 10 >= KILLS
-    assert result["ends"]["130"] + result["ends"]["143"] >= 2
+    assert result["ends"].get("130", 0) + result["ends"].get("143", 0) >= 2
     assert result["disk_full"] in {"tmpfs", "rlimit"}
     assert result["operations"] == result["lines"]
 
