@@ -11,15 +11,17 @@ from tests.crash.stepping import NOON, action, claimed, declined, held, observed
 from counterfoil import contracts
 from counterfoil.domain import rules
 from counterfoil.domain.care import assign, investigate, wait_until
+from counterfoil.domain.command import Amendment, NewEvent
 from counterfoil.domain.consent import deny, expire, revoke
 from counterfoil.domain.contract import Terminal
-from counterfoil.domain.event import Decided, attempts_of
+from counterfoil.domain.event import Decided, EventKind, attempts_of, encode
 from counterfoil.domain.override import (
     abandon,
     holding,
     may_go_beside,
     overridden_by,
     override,
+    override_share,
     override_stands,
     release,
     release_share,
@@ -116,6 +118,21 @@ def test_whether_an_override_stands_is_what_it_took_when_the_last_decided():
     sent = ruled(both, further(both, under=TWO), NOON + 6)
     stands = [override_stands(h.events) for h in (unknown(), ruled(unknown(), assigning(unknown())), one, both, sent)]
     assert stands == [False, False, False, True, False]
+
+
+@pytest.mark.parametrize("by", ["mara", "User:MARA", "mara (uid 7)", "agent:a"])
+@pytest.mark.parametrize(("verb", "share"), [("override", override_share), ("release", release_share)])
+def test_another_spelling_on_record_shares_in_nothing(by, verb, share):
+    """As it may stand there from before names had one form: one person, or an agent, decides no second time."""
+
+    def says(name):
+        record = encode(Decided(decision=verb, by=name, reason="r", facts={"of": 2}))
+        return lambda h, _: Amendment(operation=h.operation, events=(NewEvent(kind=EventKind.DECIDED, record=record),))
+
+    twice = ruled(ruled(unknown(), says(MARA)), says(by))
+    assert share(twice.events) == (1, 2)
+    assert not override_stands(twice.events)
+    assert share(ruled(twice, says(NOOR)).events) == (2, 2)
 
 
 @pytest.mark.parametrize(("by", "says"), [(LEA, f"{LEA} is not one of {MARA}"), (MARA, "")], ids=["not named", "named"])

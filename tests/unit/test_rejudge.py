@@ -251,6 +251,16 @@ def test_a_clauses_own_effect_is_the_one_that_is_named():
     assert "answers[0] proves" in of(answered(DONE, contract, effect="refund"), contract)
 
 
+def test_what_a_clause_asks_of_headers_and_of_the_payload_is_not_kept():
+    """It cannot be asked again: neither of a clause that judged, nor of an earlier one that did not."""
+    earlier = msgspec.structs.replace(KEY.answers[0], headers={"x-replayed": "true"}, finding="unknown")
+    contract = msgspec.structs.replace(KEY, answers=(earlier, *KEY.answers))
+    assert of(answered(DONE, contract), contract) == again.NOT_KEPT
+    comparing = msgspec.structs.replace(KEY.answers[0], match={"/amount": "/n"})
+    contract = msgspec.structs.replace(KEY, answers=(comparing,))
+    assert of(answered(DONE, rule="answers[0]"), contract) == again.NOT_KEPT
+
+
 def rewritten(reading=NOTHING, **changes):
     """A look whose finding somebody changed."""
     return looked(reading, **changes)

@@ -111,25 +111,16 @@ def ends(standing: Authority, now: float) -> str:
     return f"{moment(standing.ends_at)} UTC, {f'in {duration(left)}' if left > 0 else f'{duration(-left)} ago'}"
 
 
-DIGEST_CHARS = 12
-"""Of a digest where people read it: enough to tell two apart by eye; a script compares the whole one."""
-
-
-def _cut(digest: str) -> str:
-    kind, colon, rest = digest.rpartition(":")
-    return f"{kind}{colon}{rest[:DIGEST_CHARS]}{'…' if len(rest) > DIGEST_CHARS else ''}"
-
-
 def _bound(proposed: Proposed) -> Iterator[leaf.Fact]:
     bound = proposed.bound
     yield "binding", binding(proposed)  # whole: it is what `--bound` takes
-    yield "fingerprint", _cut(bound.fingerprint)
-    yield "payload", _cut(bound.payload_digest)
-    yield "wire", _or_none(_cut(bound.wire))
-    contract = f"{_cut(bound.contract)} ({proposed.contract_id})" if proposed.contract_id else _cut(bound.contract)
-    yield "contract", flagged(contract)
-    yield "policy", _cut(bound.policy)
-    yield "action code", _or_none(_cut(bound.code))
+    yield "fingerprint", leaf.short(bound.fingerprint)
+    yield "payload", leaf.short(bound.payload_digest)
+    yield "wire", _or_none(leaf.short(bound.wire))
+    named = f" ({proposed.contract_id})" if proposed.contract_id else ""
+    yield "contract", flagged(leaf.short(bound.contract) + named)
+    yield "policy", leaf.short(bound.policy)
+    yield "action code", _or_none(leaf.short(bound.code))
     yield "provider key", flagged(proposed.provider_key)
 
 

@@ -26,10 +26,7 @@ def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     acts = verb.add_subparsers(metavar="WHAT", required=True, title="what")
     line = "draw resolved operations at random, and say of each whether its receipt alone explains it"
-    act = acts.add_parser(
-        "sample", help=line, description=line[:1].upper() + line[1:] + ".", epilog=exits.epilog(),
-        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-    )  # fmt: skip
+    act = parser.act(acts, "sample", line, run)
     act.add_argument(
         "--n", metavar="N", type=parser.count(1, SIZE_MAX), default=SIZE, help=f"how many (default {SIZE})"
     )
@@ -38,11 +35,6 @@ def add(verb: argparse.ArgumentParser) -> None:
     )
     parser.store_option(act)
     parser.actions_option(act)
-    # Suppressed where it is not said: the verb's own `--json` before it must not be taken back.
-    act.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS,
-        help="write JSON to standard output, and nothing else",
-    )  # fmt: skip
 
 
 def run(asked: argparse.Namespace) -> int:

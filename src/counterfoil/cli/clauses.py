@@ -113,13 +113,9 @@ def follows(contract: Contract) -> Iterator[tuple[str, str]]:
     granted = contract.automatic_attempts.same_key_replay
     by_itself = f"up to {granted} by itself" if granted else "only where somebody asks"
     yield "the same key again", "never: " + refused[0] if refused else f"{by_itself}, while the key protects"
-    ways = [*(["a fence"] if contract.fences else []), *(["a look"] if _absent_by_look(contract) else [])]
+    ways = [*(["a fence"] if contract.fences else []), *(["a look"] if reach.disproves_by_look(contract) else [])]
     yield "that it never happened", f"proven by {' or '.join(ways)}" if ways else "never proven"
     yield "undone by", contract.compensation
-
-
-def _absent_by_look(contract: Contract) -> bool:
-    return contract.reconcile == "allowed" and any(not reach.why_no_absence(look) for look in contract.looks)
 
 
 def weakest(contract: Contract) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from counterfoil.cli import exits
+from counterfoil.cli import exits, parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,37 +21,18 @@ if TYPE_CHECKING:
 def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     acts = verb.add_subparsers(metavar="WHAT", required=True, title="what")
-    listed = _act(acts, "list", "name every contract of the catalogue", _list)
+    listed = parser.act(acts, "list", "name every contract of the catalogue", _list)
     listed.add_argument("--group", metavar="NAME", help="of one kind of service only")
-    shown = _act(acts, "show", "say what one contract claims, on what it rests and what follows", _show)
+    shown = parser.act(acts, "show", "say what one contract claims, on what it rests and what follows", _show)
     shown.add_argument("contract", metavar="ID|FILE.yaml", help="a name of the catalogue, or a file")
-    _new_arguments(_act(acts, "new", "write the beginning of a contract, with comments", _new))
-    linted = _act(acts, "lint", "name whatever is wrong with contract files, by line and clause", _lint)
+    _new_arguments(parser.act(acts, "new", "write the beginning of a contract, with comments", _new))
+    linted = parser.act(acts, "lint", "name whatever is wrong with contract files, by line and clause", _lint)
     linted.add_argument("files", metavar="FILE.yaml", type=Path, nargs="+", help="the files")
 
 
 def run(asked: argparse.Namespace) -> int:
     """Do it and return the exit code."""
     return int(asked.act(asked))
-
-
-def _act(
-    acts: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    line: str,
-    act: Callable[[argparse.Namespace], int],
-) -> argparse.ArgumentParser:
-    made = acts.add_parser(
-        name, help=line, description=line[:1].upper() + line[1:] + ".", epilog=exits.epilog(),
-        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-    )  # fmt: skip
-    # Suppressed where it is not said: the verb's own `--json` before it must not be taken back.
-    made.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS,
-        help="write JSON to standard output, and nothing else",
-    )  # fmt: skip
-    made.set_defaults(act=act)
-    return made
 
 
 def _new_arguments(new: argparse.ArgumentParser) -> None:

@@ -176,6 +176,33 @@ def operation_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("operation", metavar="ID", help="its id, op_..., or the beginning of it that fits no other")
 
 
+def act(
+    acts: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    line: str,
+    run: Callable[[argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    """Declare one act of a verb that has several, with what the acts of all of them share.
+
+    Args:
+        acts: of the verb.
+        name: what is typed.
+        line: what it does, in one line.
+        run: carries it out and returns the exit code; it stands in `asked.act`.
+    """
+    made = acts.add_parser(
+        name, help=line, description=line[:1].upper() + line[1:] + ".", epilog=exits.epilog(),
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )  # fmt: skip
+    # Suppressed where it is not said: the verb's own `--json` before it must not be taken back.
+    made.add_argument(
+        "--json", action="store_true", default=argparse.SUPPRESS,
+        help="write JSON to standard output, and nothing else",
+    )  # fmt: skip
+    made.set_defaults(act=run)
+    return made
+
+
 def store_option(parser: argparse.ArgumentParser) -> None:
     """Declare `--store`."""
     parser.add_argument(

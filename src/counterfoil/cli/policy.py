@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from counterfoil.cli import exits, parser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from counterfoil.cli.rulebook import Change, Fall
     from counterfoil.domain.command import Adopted, Declined
     from counterfoil.domain.policy import OnRecord, Policy
@@ -22,16 +20,16 @@ if TYPE_CHECKING:
 def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     acts = verb.add_subparsers(metavar="WHAT", required=True, title="what")
-    check = _act(acts, "check", "read a policy file and say what it means; nothing is changed", _check)
+    check = parser.act(acts, "check", "read a policy file and say what it means; nothing is changed", _check)
     _file(check)
     parser.actions_option(check)
-    adopt = _act(acts, "adopt", "put a policy file in force: a recorded decision", _adopt)
+    adopt = parser.act(acts, "adopt", "put a policy file in force: a recorded decision", _adopt)
     _file(adopt)
     adopt.add_argument("--new", action="store_true", help="the receipts file may be created")
     parser.store_option(adopt)
     parser.actions_option(adopt)
     parser.decision_options(adopt)
-    show = _act(acts, "show", "say which policy is in force, and who put it there, when and why", _show)
+    show = parser.act(acts, "show", "say which policy is in force, and who put it there, when and why", _show)
     show.add_argument("--history", action="store_true", help="every policy that ever was, newest first")
     parser.store_option(show)
     parser.actions_option(show)
@@ -40,25 +38,6 @@ def add(verb: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Do it and return the exit code."""
     return int(asked.act(asked))
-
-
-def _act(
-    acts: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    line: str,
-    act: Callable[[argparse.Namespace], int],
-) -> argparse.ArgumentParser:
-    made = acts.add_parser(
-        name, help=line, description=line[:1].upper() + line[1:] + ".", epilog=exits.epilog(),
-        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-    )  # fmt: skip
-    # Suppressed where it is not said: the verb's own `--json` before it must not be taken back.
-    made.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS,
-        help="write JSON to standard output, and nothing else",
-    )  # fmt: skip
-    made.set_defaults(act=act)
-    return made
 
 
 def _file(act: argparse.ArgumentParser) -> None:

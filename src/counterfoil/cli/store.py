@@ -27,15 +27,19 @@ _TOTAL = "SELECT (SELECT count(*) FROM operation) + (SELECT count(*) FROM event)
 def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     acts = verb.add_subparsers(metavar="WHAT", required=True, title="what")
-    check = _act(acts, "check", "open the store, and say what its durability rests on", _check)
+    check = parser.act(acts, "check", "open the store, and say what its durability rests on", _check)
     parser.store_option(check)
     parser.actions_option(check)
-    migrate = _act(acts, "migrate", "make the tables of a database, or bring them to this version's", _migrate)
+    migrate = parser.act(acts, "migrate", "make the tables of a database, or bring them to this version's", _migrate)
     parser.store_option(migrate)
-    copy = _act(acts, "copy", "move a receipts file into an empty database; the file is refused afterwards", _copy)
+    copy = parser.act(
+        acts, "copy", "move a receipts file into an empty database; the file is refused afterwards", _copy
+    )
     copy.add_argument("--from", dest="source", metavar="PATH", required=True, help="the receipts file")
     copy.add_argument("--to", dest="target", metavar="URL", required=True, help="the database")
-    grants = _act(acts, "grants", "print the SQL that gives a database's roles what they need, and no more", _grants)
+    grants = parser.act(
+        acts, "grants", "print the SQL that gives a database's roles what they need, and no more", _grants
+    )
     grants.add_argument("--application", metavar="ROLE", required=True, help="of whatever calls, works or decides")
     grants.add_argument("--eraser", metavar="ROLE", required=True, help="of `counterfoil retain` and `erase`")
 
@@ -43,25 +47,6 @@ def add(verb: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Do it and return the exit code."""
     return int(asked.act(asked))
-
-
-def _act(
-    acts: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    line: str,
-    act: Callable[[argparse.Namespace], int],
-) -> argparse.ArgumentParser:
-    made = acts.add_parser(
-        name, help=line, description=line[:1].upper() + line[1:] + ".", epilog=exits.epilog(),
-        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-    )  # fmt: skip
-    # Suppressed where it is not said: the verb's own `--json` before it must not be taken back.
-    made.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS,
-        help="write JSON to standard output, and nothing else",
-    )  # fmt: skip
-    made.set_defaults(act=act)
-    return made
 
 
 # -- check -------------------------------------------------------------------------------------------------------------

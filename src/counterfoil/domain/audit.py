@@ -36,7 +36,7 @@ from counterfoil.domain.mandate import Mandate
 from counterfoil.domain.negative import Paid, against_absence
 from counterfoil.domain.operation import COLUMNS, Operation
 from counterfoil.domain.payload import salted_digest
-from counterfoil.domain.record import RECORDS, Record, digest_of
+from counterfoil.domain.record import Record, digest_of, readable
 from counterfoil.domain.retry import CLASS_OF
 from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH, WAITING
 from counterfoil.domain.violation import Law, Violation
@@ -79,7 +79,7 @@ class _Walk:
         """Number of the event that began its last attempt."""
         self.looks = 0
         self.paid: list[Paid] = []
-        self.passed: tuple[Event, ...] = ()
+        self.passed: list[Event] = []
         self.removed: Removed | None = None
 
     def fault(self, seq: int, law: Law, problem: str) -> None:
@@ -111,9 +111,10 @@ class _Walk:
         """Every event with its record; None where one cannot be read, because nothing after it can be judged."""
         read: list[tuple[Event, Record]] = []
         for event in events:
-            try:
-                read.append((event, msgspec.json.decode(event.record, type=RECORDS[event.kind])))
-            except msgspec.MsgspecError:
+            record = readable(event)
+            if record is not None:
+                read.append((event, record))
+            else:
                 self.fault(event.seq, Law.RECORD, f"its record cannot be read as {event.kind.value!r}")
         return read if len(read) == len(events) else None
 
@@ -131,7 +132,7 @@ class _Walk:
 
     def step(self, event: Event, record: Record) -> None:
         """Follow one event, and ask whether it could happen then."""
-        self.passed = (*self.passed, event)
+        self.passed.append(event)
         if event.seq == 1 or isinstance(record, Removed):
             self._asked(event, record)
         match record:
@@ -301,7 +302,7 @@ class _Walk:
     def _noted(self, event: Event, noted: Noted) -> None:
         if event.kind is EventKind.LOOKING:
             self.looks += 1
-            self.paid.append(Paid(event.at, since_last_write(self.passed)))
+            self.paid.append(Paid(event.at, since_last_write(tuple(self.passed))))
         elif event.kind is EventKind.HELD:
             started = self._folded().dispatch is not Dispatch.NOT_STARTED
             self._word(event, self.mandate.held(noted.note.removeprefix("held by "), started=started))

@@ -28,7 +28,8 @@ def holds(rule: AnswerRule, status: int, result: object, action: Action) -> bool
     values = {where: kept_at(where, result, action) for where in rule.where}
     if any(found is not UNKNOWN and not body.same(found, rule.where[where]) for where, found in values.items()):
         return False
-    readable = result is not None or (rule.content == "any" and not rule.where)
+    # Headers are not kept.
+    readable = not rule.headers and (result is not None or (rule.content == "any" and not rule.where))
     return True if readable and UNKNOWN not in values.values() else None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from counterfoil.domain.event import Event, EventKind, History, begun_of, evidence_of, first_begun, removed_of
+from counterfoil.domain.event import Event, EventKind, History, begun_of, evidence_of, first_begun, read, removed_of
 from counterfoil.domain.steady import Steady
 
 
@@ -23,7 +23,7 @@ _LOCKED = frozenset({EventKind.BEGUN, EventKind.LOOKING})
 
 def reading_of(event: Event) -> Steady | None:
     """When an event was recorded, by the clock of whoever recorded it; None where it does not say so."""
-    return _read.decode(event.record).steady if event.kind in _LOCKED else None
+    return read(_read, event).steady if event.kind in _LOCKED else None
 
 
 def since_last_write(events: tuple[Event, ...]) -> float | None:

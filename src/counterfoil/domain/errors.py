@@ -43,8 +43,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import msgspec
-
 
 class CounterfoilError(Exception):
     """The root; `code` is stable and `exit_code` is what the command line answers with."""
@@ -263,7 +261,7 @@ class InvariantBroken(OperatorError):
     code = "CF-299"
 
 
-class ReceiptBroken(InvariantBroken, msgspec.DecodeError):
+class ReceiptBroken(InvariantBroken, ValueError):
     """One receipt cannot be read: nothing is sent for it, and every other goes on.
 
     Args:

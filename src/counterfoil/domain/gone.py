@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from counterfoil.domain.event import ERASE, Decided, EventKind, History
-from counterfoil.domain.record import RECORDS, digest_of
+from counterfoil.domain.record import digest_of, readable
 from counterfoil.domain.violation import Law, Violation
 
 
@@ -15,10 +13,9 @@ def audit_bodies(history: History) -> Iterator[Violation]:
     """Find each body that a record names and that is gone, where no erasure is on record after it."""
     gone: list[int] = []
     for event in history.events:
-        try:
-            record = msgspec.json.decode(event.record, type=RECORDS[event.kind])
-        except msgspec.MsgspecError:
-            continue  # a violation of its own
+        record = readable(event)
+        if record is None:
+            continue
         if isinstance(record, Decided) and record.decision == ERASE:
             gone = []
         elif event.body is None and event.kind is not EventKind.REMOVED and digest_of(event, record):

@@ -9,7 +9,7 @@ import msgspec
 
 from counterfoil.domain.event import Event, EventKind, History
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.record import RECORDS, digest_of
+from counterfoil.domain.record import digest_of, record_of
 from counterfoil.domain.rejudge import Judgement
 from counterfoil.domain.violation import Law, Violation
 
@@ -111,4 +111,4 @@ def _questions(history: History) -> dict[Law, int]:
 def _erased(events: tuple[Event, ...]) -> int:
     """How many bodies are named on record and are there no more."""
     bare = (event for event in events if event.body is None)
-    return sum(bool(digest_of(event, msgspec.json.decode(event.record, type=RECORDS[event.kind]))) for event in bare)
+    return sum(bool(digest_of(event, record_of(event))) for event in bare)

@@ -79,14 +79,18 @@ def override_stands(events: tuple[Event, ...]) -> bool:
 
 def override_share(events: tuple[Event, ...]) -> tuple[int, int]:
     """How many people have overridden it so far, and how many the last of them was told that it takes."""
-    said = _deciders(events, Verb.OVERRIDE)
-    return (len(said), int(said[-1].facts.get("of", 1))) if said else (0, 0)
+    return _share(events, Verb.OVERRIDE)
 
 
 def release_share(events: tuple[Event, ...]) -> tuple[int, int]:
     """The same of a release that has not lifted the hold yet."""
-    said = _deciders(events, Verb.RELEASE)
-    return (len(said), int(said[-1].facts.get("of", 1))) if said else (0, 0)
+    return _share(events, Verb.RELEASE)
+
+
+def _share(events: tuple[Event, ...], verb: Verb) -> tuple[int, int]:
+    said = _deciders(events, verb)
+    people = distinct((one.by for one in said), besides=_asker(events))
+    return (len(people), int(said[-1].facts.get("of", 1))) if people else (0, 0)
 
 
 def _deciders(events: tuple[Event, ...], verb: Verb) -> tuple[Decided, ...]:

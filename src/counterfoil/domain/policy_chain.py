@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -10,7 +9,7 @@ import msgspec
 from counterfoil.domain.approval import Proposed
 from counterfoil.domain.event import Decided, EventKind, History, chain
 from counterfoil.domain.policy import OnRecord, decode, digest_of
-from counterfoil.domain.record import RECORDS
+from counterfoil.domain.record import readable
 from counterfoil.domain.violation import Law, Violation
 
 CHAINED = "policy"
@@ -41,11 +40,10 @@ def audit_policies(every: Sequence[OnRecord]) -> Iterator[Violation]:
 def cited(history: History) -> Iterator[tuple[int, str]]:
     """Each policy that an operation's events rest on, by its digest, with the number of the event."""
     for event in history.events:
-        with contextlib.suppress(msgspec.MsgspecError):  # what cannot be read is a violation of its own
-            record = msgspec.json.decode(event.record, type=RECORDS[event.kind])
-            digest = record.bound.policy if isinstance(record, Proposed) else getattr(record, "policy", "")
-            if digest:
-                yield event.seq, digest
+        record = readable(event)
+        digest = record.bound.policy if isinstance(record, Proposed) else getattr(record, "policy", "")
+        if digest:
+            yield event.seq, digest
 
 
 def audit_citations(found: Mapping[str, tuple[str, int]], every: Sequence[OnRecord]) -> Iterator[Violation]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from counterfoil.domain.approval import Proposed
+from counterfoil.domain.errors import ReceiptBroken
 from counterfoil.domain.event import Begun, Decided, Event, EventKind, Noted, Removed, read
 from counterfoil.domain.evidence import Evidence
 
@@ -22,8 +23,24 @@ RECORDS: dict[EventKind, type[Record]] = {
     EventKind.REMOVED: Removed,
 }
 
-
 _DECODERS = {kind: msgspec.json.Decoder(record) for kind, record in RECORDS.items()}
+
+
+def record_of(event: Event) -> Record:
+    """Read what one event records.
+
+    Raises:
+        ReceiptBroken: it is not what its kind says; the error names its operation.
+    """
+    return read(_DECODERS[event.kind], event)
+
+
+def readable(event: Event) -> Record | None:
+    """What one event records; None where that cannot be read, which is a violation of its own."""
+    try:
+        return record_of(event)
+    except ReceiptBroken:
+        return None
 
 
 def refuse_unreadable(events: tuple[Event, ...]) -> None:
@@ -33,7 +50,7 @@ def refuse_unreadable(events: tuple[Event, ...]) -> None:
         ReceiptBroken: which event of which operation.
     """
     for event in events:
-        read(_DECODERS[event.kind], event)
+        record_of(event)
 
 
 def digest_of(event: Event, record: Record) -> str:

@@ -18,6 +18,7 @@ from counterfoil.domain.canonical import NotCanonical
 from counterfoil.domain.clause import holds
 from counterfoil.domain.contract import Contract, Look
 from counterfoil.domain.elapsed import since_last_write
+from counterfoil.domain.errors import ReceiptBroken
 from counterfoil.domain.event import (
     Event,
     EventKind,
@@ -34,6 +35,7 @@ from counterfoil.domain.event import (
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.judge import judge
 from counterfoil.domain.reading import COVERAGE, STATE_CHARS_MAX, Reading, ReadingKind
+from counterfoil.domain.record import record_of
 from counterfoil.domain.result import kept as kept_of
 from counterfoil.domain.words import Finding, Source
 
@@ -76,7 +78,7 @@ def rejudge(history: History, action: Action | None) -> tuple[Judgement, ...]:
                 said = evidence_of(event)
                 if said.finding is not Finding.UNKNOWN:
                     judged.append(_one(history.events[: place + 1], said, contracts.get(said.attempt, ""), action))
-    except msgspec.MsgspecError:  # both are faults that the audit names
+    except ReceiptBroken:  # both are faults that the audit names
         return (Judgement(seq=0, unasked=UNREADABLE),)
     return tuple(judged)
 
@@ -177,7 +179,8 @@ def _of_answer(seq: int, said: Evidence, kept: _Kept, action: Action) -> Judgeme
     proves = (Finding(clause.finding), clause.coverage, clause.effect or said.effect)
     if proves != (said.finding, said.coverage, said.effect):
         return Judgement(seq=seq, broken=f"{said.rule} proves {clause.finding} of {clause.coverage.value}")
-    return Judgement(seq=seq, unasked=NOT_KEPT if None in verdicts else "")
+    # What it compares with the payload is not kept either.
+    return Judgement(seq=seq, unasked=NOT_KEPT if None in verdicts or clause.match else "")
 
 
 def _against_cut(said: Evidence, facts: _Facts, contract: Contract) -> str:
@@ -244,4 +247,5 @@ def _absence(then: tuple[Event, ...], look: Look, reading: Reading) -> Absence:
 
 
 def _is_of(event: Event, place: int) -> bool:
-    return msgspec.json.decode(event.record, type=Noted).facts.get("look") == place
+    noted = record_of(event)
+    return isinstance(noted, Noted) and noted.facts.get("look") == place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from bisect import bisect_left
 from typing import TYPE_CHECKING
@@ -35,6 +36,15 @@ class _InForce:
         self.n, self.policy = n, policy
         self.asked: dict[str, _Asked] = {}
 
+    @functools.cached_property
+    def digest(self) -> str:
+        """Names the policy; empty where there is none."""
+        if self.policy is None:
+            return ""
+        from counterfoil.domain.policy import digest
+
+        return digest(self.policy)
+
 
 class Governance:
     """The policy in force for one ledger; read from the store when it is first asked.
@@ -63,12 +73,7 @@ class Governance:
     @property
     def digest(self) -> str:
         """The digest of the policy in force; empty: none was ever adopted."""
-        policy = self.policy
-        if policy is None:
-            return ""
-        from counterfoil.domain.policy import digest
-
-        return digest(policy)
+        return (self._held or self._read()).digest
 
     def refresh(self) -> int:
         """Read again which policy is in force; return its number."""

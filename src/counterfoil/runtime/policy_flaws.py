@@ -74,16 +74,15 @@ def _named(at: Tokens, approvers: tuple[str, ...] | None) -> Iterator[Flaw]:
 def doubts(policy: Policy) -> Iterator[Flaw]:
     """What may be adopted, and could never do what was meant."""
     for i, rule in enumerate(policy.rules):
-        yield from _groups(("rules", str(i), "approval", "approvers"), rule.approval.approvers if rule.approval else ())
-    yield from _groups(("override", "approvers"), policy.override.approvers)
-    for i, rule in enumerate(policy.rules):
         asked = rule.approval
+        yield from _groups(("rules", str(i), "approval", "approvers"), asked.approvers if asked else ())
         if asked is None or asked.uses > 1:
             continue
         for j, word in enumerate(asked.attempts):
             if word in _AFTER_A_SEND:
                 at = ("rules", str(i), "approval", "attempts", str(j))
                 yield at, f"{word.value} could never be used: the attempt before it has taken the one use"
+    yield from _groups(("override", "approvers"), policy.override.approvers)
 
 
 def flaws(policy: Policy) -> Iterator[Flaw]:

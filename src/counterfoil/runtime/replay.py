@@ -16,7 +16,7 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.mandate import Mandate
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.person import distinct
-from counterfoil.domain.record import RECORDS, Record
+from counterfoil.domain.record import Record, readable
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission
 
 
@@ -82,7 +82,7 @@ class _Walk:
 
     def step(self, event: Event) -> Happened:
         """One event with what it did to the columns."""
-        before, record = self._stood, _record(event)
+        before, record = self._stood, readable(event)
         if record is None:
             self._readable = False
         else:
@@ -137,13 +137,6 @@ class _Walk:
             disposition=self._mandate.disposition,
             discrepancy=self._discrepancy,
         )
-
-
-def _record(event: Event) -> Record | None:
-    try:
-        return msgspec.json.decode(event.record, type=RECORDS[event.kind])
-    except msgspec.MsgspecError:
-        return None
 
 
 def _exhaust(faults: Iterator[str]) -> None:

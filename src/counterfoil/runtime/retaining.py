@@ -10,7 +10,7 @@ import msgspec
 from counterfoil.domain import policy as model
 from counterfoil.domain import retention
 from counterfoil.domain.command import Amended, Command, Declined, Erase, Remove, Rule
-from counterfoil.domain.errors import NotDecided
+from counterfoil.domain.errors import NotDecided, ReceiptBroken
 from counterfoil.domain.event import ERASE, ORDINARY, History, sensitivity_of
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.policy import Policy, retention_of
@@ -145,5 +145,5 @@ def _applied(store: Store, history: History, rule: Rule, wanted: Retained, *, dr
 def _class_of(history: History) -> str:
     try:
         return sensitivity_of(history.events)
-    except msgspec.MsgspecError:
+    except ReceiptBroken:
         return ORDINARY  # it does not verify, and is kept

@@ -11,8 +11,9 @@ import msgspec
 
 from counterfoil.domain.audit import audit
 from counterfoil.domain.errors import InvariantBroken, NoSuchOperation
-from counterfoil.domain.event import ERASE, Decided, Event, History, removed_of
+from counterfoil.domain.event import Decided, History, removed_of
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.gone import audit_bodies
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.record import digest_of
 from counterfoil.domain.words import Outcome, Source
@@ -165,15 +166,8 @@ _SILENT = frozenset({Outcome.UNKNOWN, Outcome.UNOBSERVED})
 
 def _body(history: History, told: list[Happened]) -> Body:
     removed = removed_of(history.events[:1]) if told and told[0].record is not None else None
-    named = [h.event for h in told if h.record is not None and digest_of(h.event, h.record)]
-    gone = [event for event in named if event.body is None]
-    if any(not _erased_after(event, told) for event in gone):
+    if any(audit_bodies(history)):
         return Body.MISSING
-    if gone:
+    if any(h.event.body is None and h.record is not None and digest_of(h.event, h.record) for h in told):
         return Body.ERASED
     return Body.REMOVED if removed is not None else Body.PRESENT
-
-
-def _erased_after(event: Event, told: list[Happened]) -> bool:
-    later = (h.record for h in told if h.event.seq > event.seq)
-    return any(isinstance(record, Decided) and record.decision == ERASE for record in later)

@@ -344,10 +344,6 @@ class PostgresStore(Reader):
         with self._commit.lead, self._reading:
             self._lines.hang_up()
 
-    def _hang_up(self) -> None:
-        self._lines.drop_writer()
-        self._lines.drop_reader()
-
     # -- fork: see `forking` -----------------------------------------------------------------------------------------
 
     def before_fork(self) -> None:

@@ -170,10 +170,10 @@ class SqliteStore(Reader):
     def _run(self, db: sqlite3.Cursor, command: Command, now: float) -> Reply:
         """Carry one command out under the write lock; a claim only under the policy in force."""
         kind = type(command)
-        if kind is Claim:
+        if type(command) is Claim:
             if time.monotonic() - self._policy_at > STANDS_SECONDS:
                 self._policy, self._policy_at = rows.policy_number(db), time.monotonic()
-            if command.policy != self._policy:  # type: ignore[union-attr]
+            if command.policy != self._policy:
                 return PolicyMoved(policy=self._policy)
         if kind in _STAMPED:
             return _STAMPED[kind](db, command, now, self.uptime())
