@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from counterfoil.cli import leaf
+
 pytestmark = pytest.mark.slow  # each test starts at least one interpreter
 
 SHOP = """
@@ -124,8 +126,8 @@ def test_the_question_is_shown_whole_before_it_is_answered(desk):
         "/note: ours, never shown",
         "1 attempt that may leave: first, after_not_sent",
         asked["binding"],
-        *(f"{asked['bound'][name][:16]}…" for name in ("fingerprint", "payload_digest", "wire", "policy", "code")),
-        f"{asked['bound']['contract'][:16]}… (",
+        *(leaf.short(asked["bound"][name]) for name in ("fingerprint", "payload_digest", "wire", "policy", "code")),
+        f"{leaf.short(asked['bound']['contract'])} (",
     ):
         assert words in said.err, words
     assert "asked anew" not in said.err
