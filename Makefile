@@ -65,7 +65,8 @@ nightly: install
 
 # A rule that is off must be noticed: exit code 1 and no other, by each of three commands.
 TEN = $(shell $(BIN)/python -c "from counterfoil.lab.sabotage import TEN; print(*sorted(TEN))")
-noticed = for mutant in $(TEN); do \
+noticed = names="$(TEN)"; test -n "$$names" || { echo "nothing says what to turn off"; exit 1; }; \
+		for mutant in $$names; do \
 		$(LAB) $(1) --sabotage $$mutant --json > .cache/sabotaged.json; test $$? -eq 1 || \
 		{ echo "$(1): $$mutant was not noticed"; exit 1; }; done
 

@@ -85,9 +85,14 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("{", "&#123;")
 
 
+def pages() -> dict[str, str]:
+    """Every page by the name of its file."""
+    return {f"{name}.md": page(contracts.load(name)) for name in contracts.names()}
+
+
 def stale() -> list[str]:
     """The pages that are not what they should be, those that should not be there too."""
-    made = {f"{name}.md": page(contracts.load(name)) for name in contracts.names()}
+    made = pages()
     there = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
     wrong = sorted(f"contracts/{name}" for name in made.keys() | there.keys() if made.get(name) != there.get(name))
     return [*(["contracts.md"] if overview() != OVERVIEW.read_text(encoding="utf-8") else []), *wrong]
@@ -95,11 +100,12 @@ def stale() -> list[str]:
 
 def write() -> None:
     """Write every page, and remove those of contracts that are gone."""
+    made = pages()
     FOLDER.mkdir(exist_ok=True)
     for path in FOLDER.glob("*.md"):
         path.unlink()
-    for name in contracts.names():
-        (FOLDER / f"{name}.md").write_text(page(contracts.load(name)), encoding="utf-8")
+    for name, text in made.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
     OVERVIEW.write_text(overview(), encoding="utf-8")
 
 

@@ -58,7 +58,8 @@ def of_row(row: Entry, counts: Counts) -> list[str]:
         world = f"{row['slug']}-{int(row['where']):05d}" if row["figures"] else ""
         return compared(f"{world}: ", row["figures"], runs.get(world, {}), tuple(row["figures"]))
     if "base" in row:  # a search
-        own = next((one for one in counts.get("searches", []) if (one["kind"], one["base"]) == search_of(row)), {})
+        which = row["kind"], row["base"]
+        own = next((one for one in counts.get("searches", []) if (one["kind"], one["base"]) == which), {})
         return compared(f"{row['kind']}, {row['base']}: ", row, own, PER_SEARCH)
     # A row stands in a folder of its own name, and says `sent` for the sends.
     name = "-".join(row[part] for part in ("subject", "case", "runner") if part in row)
@@ -70,11 +71,6 @@ def of_row(row: Entry, counts: Counts) -> list[str]:
     told = {} if counted.get("told") is None else {"outcome": counted["told"]}
     parts = ("effects", "sends", *told)
     return compared(f"{name}: ", {part: said.get(part) for part in parts}, {**counted, **told}, parts)
-
-
-def search_of(row: Entry) -> tuple[str, str]:
-    """Which search a row is about."""
-    return row["kind"], row["base"]
 
 
 def folder_of(name: str) -> str:

@@ -141,7 +141,7 @@ def events_of(store: sqlite3.Connection) -> Iterable[Event]:
             kind=entry["kind"],
             at=entry.get("at", 0.0),
             record=record,
-            payload=f"sha256:{hashlib.sha256(body[SALT_BYTES:]).hexdigest()}" if body else "",
+            payload=f"sha256:{digest(body[SALT_BYTES:])}" if body else "",
         )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from recounting.ground import Counts, lines
-from recounting.worlds import WORDS, world
+from recounting.worlds import kept
 
 SCHEDULES, TRIALS = "schedules", "trials.jsonl"
 BAR = 48
@@ -74,8 +74,3 @@ def hunted(top: Path) -> Counts:
     survivors = {trial["slug"] for trial in trials if not trial["law"]}
     noticed = {trial["slug"] for trial in trials if trial["number"] <= BAR} - survivors
     return {"killed": len(noticed), "survivors": sorted(survivors), "trials": len(trials), "runs": kept(top)}
-
-
-def kept(top: Path) -> dict[str, Counts]:
-    """Count every world that stands there."""
-    return {path.parent.name: world(path.parent) for path in sorted(top.glob(f"*/{WORDS}"))}

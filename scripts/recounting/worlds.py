@@ -36,5 +36,10 @@ def world(folder: Path) -> Counts:
 
 def simulation(top: Path) -> Counts:
     """Count every world of a simulation and add up."""
-    runs = {path.parent.name: world(path.parent) for path in sorted(top.glob(f"*/{WORDS}"))}
+    runs = kept(top)
     return {name: total(run[name] for run in runs.values()) for name in SUMMED} | {"runs": runs}
+
+
+def kept(top: Path) -> dict[str, Counts]:
+    """Count every world that stands there."""
+    return {path.parent.name: world(path.parent) for path in sorted(top.glob(f"*/{WORDS}"))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from counterfoil.lab.world.memory import MemorySpool
 from counterfoil.lab.world.stage import EPOCH, Crashed, Process, Stage
 
 
@@ -123,3 +124,16 @@ def test_the_end_ends_whatever_still_waits():
     play.stage.run(EPOCH + 10.0)
     play.stage.end()
     assert (seen, process.dead, play.stage.idle()) == (["crashed"], True, True)
+
+
+def test_what_is_spooled_never_has_the_name_of_something_else():
+    """What somebody still has in hand under a name is that one; what is spooled later is not taken with it."""
+    kept = []
+    spool = MemorySpool(kept, lambda _: None)
+    for record in (b"first", b"second"):
+        spool.put("op_1", record, None)
+    spool.taken(next(spool.waiting())[0])
+    spool.put("op_1", b"third", None)
+    assert len({name for name, *_ in kept}) == 2
+    spool.taken(next(spool.waiting())[0])
+    assert [record for _, _, record, _ in kept] == [b"third"]

@@ -13,13 +13,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from counterfoil.lab.chaos_round import Rounds, Trouble
 from counterfoil.lab.chaos_scene import ROUGH, Scene
 from counterfoil.lab.disk import Full, disk
 from counterfoil.lab.kill_aim import Aim, aims
 from counterfoil.lab.kill_window import Window
 from counterfoil.lab.run_folder import STORE
-from counterfoil.lab.scoreboard import Score, score, unowned
+from counterfoil.lab.scoreboard import score, unowned
 from counterfoil.lab.verification import violations
 
 SHARES = (
@@ -99,7 +101,7 @@ def _figures(top: Path, rounds: Rounds, *, lines: int) -> dict[str, Any]:
         "troubles": dict(sorted(rounds.troubles.items())),
         "ends": dict(sorted(rounds.ends.items())),
         "lines": lines,
-        **{name: getattr(found, name) for name in Score.__struct_fields__},
+        **msgspec.structs.asdict(found),
         "unowned_unknowns": unowned(top),
         "violations": violations(top / STORE, top / f"{ROUGH}.yaml"),
     }

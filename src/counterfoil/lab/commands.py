@@ -8,7 +8,8 @@ import json
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from counterfoil.cli import exits
 from counterfoil.domain.errors import CounterfoilError
@@ -16,7 +17,12 @@ from counterfoil.lab import arguments as command_line
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.processes import NotReady
 from counterfoil.lab.sabotage import checked
-from counterfoil.lab.simulate import Plan
+
+if TYPE_CHECKING:
+    from counterfoil.lab.simulate import Plan
+
+Step = Callable[[str], None]
+"""Is told what a run has come to."""
 
 HELD, BROKEN, NOT_RUN = 0, 1, 3
 """Every rule held; one is broken; the run says nothing about them."""
@@ -60,6 +66,19 @@ def _serve(name: str, *rest: str) -> int:
 def _carry_out(asked: argparse.Namespace) -> int:
     checked(asked.sabotage, asked.command)
     return _RUNS[asked.command](asked)
+
+
+def _recorded(asked: argparse.Namespace, steps: int, play: Callable[[Path, Step], dict[str, Any]]) -> dict[str, Any]:
+    """Play a run in its folder and return its result, which stands there too if the folder is kept."""
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.run_folder import run_folder, write_result
+
+    with run_folder(asked.keep) as top:
+        with progress(steps) as step:
+            result = play(top, step)
+        if asked.keep:
+            write_result(top, result)
+    return result
 
 
 def _bench(asked: argparse.Namespace) -> int:
@@ -135,14 +154,8 @@ def _kill_loop(asked: argparse.Namespace) -> int:
 
 def _approvals(asked: argparse.Namespace) -> int:
     from counterfoil.lab import approvals
-    from counterfoil.lab.progress import progress
-    from counterfoil.lab.run_folder import run_folder, write_result
 
-    with run_folder(asked.keep) as top:
-        with progress(len(approvals.CASES)) as step:
-            result = approvals.run(top, asked.sabotage, step)
-        if asked.keep:
-            write_result(top, result)
+    result = _recorded(asked, len(approvals.CASES), lambda top, step: approvals.run(top, asked.sabotage, step))
     if not asked.json:
         from counterfoil.cli.terminal import console
         from counterfoil.lab.approvals_page import show
@@ -153,17 +166,11 @@ def _approvals(asked: argparse.Namespace) -> int:
 
 def _simulate(asked: argparse.Namespace) -> int:
     from counterfoil.lab import simulate
-    from counterfoil.lab.progress import progress
-    from counterfoil.lab.run_folder import run_folder, write_result
 
     plan = simulate.Plan(operations=asked.operations, seed=asked.seed, sabotage=asked.sabotage)
     if asked.world is not None:
         return _one_world(plan, asked.world, as_json=asked.json)
-    with run_folder(asked.keep) as top:
-        with progress(plan.worlds) as step:
-            result = simulate.run(plan, top if asked.keep else None, step)
-        if asked.keep:
-            write_result(top, result)
+    result = _recorded(asked, plan.worlds, lambda top, step: simulate.run(plan, top if asked.keep else None, step))
     if not asked.json:
         from counterfoil.cli.terminal import console
         from counterfoil.lab.simulate_page import show
@@ -185,17 +192,11 @@ def _one_world(plan: Plan, world: int, *, as_json: bool) -> int:
 
 def _exhaust(asked: argparse.Namespace) -> int:
     from counterfoil.lab import exhaust
-    from counterfoil.lab.progress import progress
-    from counterfoil.lab.run_folder import run_folder, write_result
     from counterfoil.lab.world.provider import KINDS
 
     kinds = KINDS if asked.kind == "all" else (asked.kind,)
     plan = exhaust.Plan(faults=asked.faults, kinds=kinds, most=asked.most, sabotage=asked.sabotage)
-    with run_folder(asked.keep) as top:
-        with progress(len(plan.tasks)) as step:
-            result = exhaust.run(plan, step, top if asked.keep else None)
-        if asked.keep:
-            write_result(top, result)
+    result = _recorded(asked, len(plan.tasks), lambda top, step: exhaust.run(plan, step, top if asked.keep else None))
     if not asked.json:
         from counterfoil.cli.terminal import console
         from counterfoil.lab.exhaust_page import show
@@ -206,18 +207,12 @@ def _exhaust(asked: argparse.Namespace) -> int:
 
 def _matrix(asked: argparse.Namespace) -> int:
     from counterfoil.lab.matrix import command, page
-    from counterfoil.lab.progress import progress
-    from counterfoil.lab.run_folder import run_folder, write_result
 
     plan = command.Plan(cells=tuple(asked.cell), mutants=asked.mutants, sabotage=asked.sabotage)
     if asked.list:
         result: dict[str, Any] = {"rows": command.listed(), "ok": True}
     else:
-        with run_folder(asked.keep) as top:
-            with progress(plan.steps) as step:
-                result = command.run(plan, top if asked.keep else None, step)
-            if asked.keep:
-                write_result(top, result)
+        result = _recorded(asked, plan.steps, lambda top, step: command.run(plan, top if asked.keep else None, step))
     if not asked.json:
         from counterfoil.cli.terminal import console
 
@@ -227,18 +222,13 @@ def _matrix(asked: argparse.Namespace) -> int:
 
 def _mutants(asked: argparse.Namespace) -> int:
     from counterfoil.lab.mutants import command, page
-    from counterfoil.lab.progress import progress
-    from counterfoil.lab.run_folder import run_folder, write_result
 
     if asked.list:
         result: dict[str, Any] = {"mutants": command.listed(), "ok": True}
     else:
         plan = command.Plan(tier=asked.tier, slugs=tuple(map(str, map(checked, asked.only))))
-        with run_folder(asked.keep) as top:
-            with progress(len(plan.hunts())) as step:
-                result = command.run(plan, step, top if asked.keep else None)
-            if asked.keep:
-                write_result(top, result)
+        steps = len(plan.hunts())
+        result = _recorded(asked, steps, lambda top, step: command.run(plan, step, top if asked.keep else None))
     if not asked.json:
         from counterfoil.cli.terminal import console
 
@@ -248,15 +238,9 @@ def _mutants(asked: argparse.Namespace) -> int:
 
 def _images(asked: argparse.Namespace) -> int:
     from counterfoil.lab.images import command
-    from counterfoil.lab.progress import progress
-    from counterfoil.lab.run_folder import run_folder, write_result
 
     plan = command.Plan(asked.images, asked.script, asked.seed, asked.sabotage)
-    with run_folder(asked.keep) as top:
-        with progress(plan.tasks()) as step:
-            result = command.run(top, plan, step)
-        if asked.keep:
-            write_result(top, result)
+    result = _recorded(asked, plan.tasks(), lambda top, step: command.run(top, plan, step))
     if not asked.json:
         from counterfoil.cli.terminal import console
         from counterfoil.lab.images.page import show
@@ -288,17 +272,13 @@ def _chaos(asked: argparse.Namespace) -> int:
 
 def _contracts(asked: argparse.Namespace) -> int:
     from counterfoil.lab.catalogue import command
-    from counterfoil.lab.progress import progress
-    from counterfoil.lab.run_folder import run_folder, write_result
 
     names = command.chosen(asked.contract)
     if not asked.check:
         return _ended({"contracts": names, "ok": True}, as_json=True) if asked.json else _named(names)
-    with run_folder(asked.keep) as top:
-        with progress(len(names)) as step:
-            result = command.run(names, top if asked.keep else None, step, asked.sabotage)
-        if asked.keep:
-            write_result(top, result)
+    result = _recorded(
+        asked, len(names), lambda top, step: command.run(names, top if asked.keep else None, step, asked.sabotage)
+    )
     if not asked.json:
         from counterfoil.cli.terminal import console
         from counterfoil.lab.catalogue.page import show

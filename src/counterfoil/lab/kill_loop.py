@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from counterfoil.lab.contract_copy import write_copy
 from counterfoil.lab.control import drain
 from counterfoil.lab.deployment import action, write_actions, write_intents
@@ -162,7 +164,7 @@ class _Loop:
 
     def _figures(self) -> dict[str, Any]:
         found = score(self._folder)
-        counted = {name: getattr(found, name) for name in found.__struct_fields__}
+        counted = msgspec.structs.asdict(found)
         plan, kills, windows = self._plan, self._record.kills, self._record.windows
         broken = found.duplicates + found.unrecorded + found.excess_sends + found.false_outcomes + found.unsettled
         wrong = violations(self._folder / STORE, self._folder / ACTIONS)

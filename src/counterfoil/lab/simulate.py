@@ -17,12 +17,11 @@ import msgspec
 
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.shares import cores, told_by, told_by_all
+from counterfoil.lab.world.score import SUMMED, law_of
 from counterfoil.lab.world.situations import SITUATIONS
 
 PER_WORLD = 60
 """Messages in one world; now and then two of them are one operation."""
-SUMMED = ("sends", "effects", "second_effects", "false_outcomes", "false_beyond", "unrecorded")
-"""What the raw truth shows to anybody, and `scripts/recount.py` counts as well."""
 SHOWN_MAX = 20
 """Broken laws told in the result; all of them are counted."""
 SHRINK_SECONDS = 20.0
@@ -73,8 +72,8 @@ def _smallest(plan: Plan, broken: list[str]) -> dict[str, Any] | None:
     """
     if not broken or plan.sabotage is not None:
         return None
-    world = broken[0].removeprefix(f"world {plan.seed}-").partition(":")[0]
-    arguments = (str(plan.seed), world, str(PER_WORLD), law_of(broken[0]), str(SHRINK_SECONDS))
+    world, _, said = broken[0].removeprefix(f"world {plan.seed}-").partition(": ")
+    arguments = (str(plan.seed), world, str(PER_WORLD), law_of(said), str(SHRINK_SECONDS))
     return next(iter(told_by(plan.sabotage, STORY, "shrink", *arguments)), None)
 
 
@@ -97,7 +96,7 @@ def _summed(plan: Plan, rows: list[dict[str, Any]], seconds: float) -> dict[str,
     return {
         "seed": plan.seed, "worlds": len(rows), "operations": sum(row["operations"] for row in rows),
         **{name: sum(row[name] for row in rows) for name in SUMMED},
-        "violations": len(broken), "laws": dict(Counter(law_of(said) for said in broken)),
+        "violations": len(broken), "laws": dict(Counter(law_of(said) for row in rows for said in row["violations"])),
         "broken": broken[:SHOWN_MAX], "seconds": round(seconds, 2), "trace": trace.hexdigest(),
         "situations": {
             "hit": len(hit), "total": len(SITUATIONS), "missing": [name for name in SITUATIONS if not met[name]],
@@ -105,8 +104,3 @@ def _summed(plan: Plan, rows: list[dict[str, Any]], seconds: float) -> dict[str,
         },
         "ok": not broken,
     }  # fmt: skip
-
-
-def law_of(said: str) -> str:
-    """The law that a sentence says is broken."""
-    return said.partition(": ")[2].split(" ")[0].rstrip(":")

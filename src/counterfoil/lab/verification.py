@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.lifetime import CLI
 from counterfoil.lab.processes import module
 
-CLI = "counterfoil.cli"
 VERIFY_SECONDS_MAX = 60.0
 
 

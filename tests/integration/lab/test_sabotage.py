@@ -71,12 +71,12 @@ def test_ten_rules_are_noticed_by_three_commands():
     ("command", "mutant", "figure"),
     [
         (
-            ("kill-loop", "--operations", 20, "--kills", 2, "--contract", "lab.nothing"),
+            ("kill-loop", "--operations", 40, "--kills", 2, "--contract", "lab.nothing"),
             "accepted_is_success",
             "violations",
         ),
         (
-            ("kill-loop", "--operations", 20, "--kills", 2, "--contract", "lab.nothing"),
+            ("kill-loop", "--operations", 40, "--kills", 2, "--contract", "lab.nothing"),
             "bad_json_is_success",
             "violations",
         ),

@@ -46,8 +46,7 @@ def unknown_in(behaviour: Behaviour, name: str) -> bool:
 def _with(behaviour: Behaviour, chosen: dict[str, object]) -> Behaviour:
     """One nature: as chosen, and kind where nothing is."""
     values = {name: chosen.get(name, options[0]) for name, options in OPTIONS.items()}
-    key = {name: values[name] for name in OPTIONS if hasattr(behaviour.key, name)}
-    key = {name: value for name, value in key.items() if getattr(behaviour.key, name) == "unknown"}
+    key = {name: value for name, value in values.items() if getattr(behaviour.key, name, None) == "unknown"}
     looks = tuple(
         msgspec.structs.replace(
             look,

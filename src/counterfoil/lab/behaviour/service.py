@@ -179,7 +179,7 @@ class Service:
         thing = self._happen(asked, ends, fate)
         answer = self.told(fate.told or self.nature.answers.done, asked, thing)
         whole = self._whole_key(asked)
-        if whole is not None and not (whole in self.entries and self._entry(asked, now) is not None):
+        if whole is not None and self._entry(asked, now) is None:
             self.entries[whole] = Entry(now, asked.content, thing, answer, ends, failed=fate.told is not None)
         return answer, ends
 

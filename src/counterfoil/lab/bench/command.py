@@ -14,7 +14,7 @@ from counterfoil.lab.bench import postgresql
 from counterfoil.lab.bench.floors import SameRows, Thin, load
 from counterfoil.lab.bench.fsyncs import counted
 from counterfoil.lab.bench.loop_lag import lag_p99_ms
-from counterfoil.lab.bench.measure import interleave, quartiles, ratio
+from counterfoil.lab.bench.measure import interleave, quartiles, ratio, spread
 from counterfoil.lab.bench.startup import cli_start_ms, import_ms
 from counterfoil.lab.bench.subject import Subject
 
@@ -83,23 +83,13 @@ def _figures(
     progress("an event loop while another process holds the lock")
     lag = lag_p99_ms(subject)
     progress("start-up")
-    spread = {
-        "sequential_ratio": quartiles(one["mine"], one["same"]),
-        "thin_ratio": quartiles(one["mine"], one["thin"]),
-        "async_ratio": quartiles(one["async"], one["thin"]),
-        "concurrent_ratio.threads": quartiles(calls["threads"], calls["raw"]),
-        "concurrent_ratio.tasks": quartiles(calls["tasks"], calls["raw"]),
-    }
     return {
         "store": "sqlite",
         "sequential_ratio": ratio(one["mine"], one["same"]),
         "thin_ratio": ratio(one["mine"], one["thin"]),
         "async_ratio": ratio(one["async"], one["thin"]),
         "loop_lag_ms_p99": round(lag, 3),
-        "concurrent_ratio": {
-            "threads": ratio(calls["threads"], calls["raw"]),
-            "tasks": ratio(calls["tasks"], calls["raw"]),
-        },
+        "concurrent_ratio": {name: ratio(calls[name], calls["raw"]) for name in ("threads", "tasks")},
         "fsyncs_per_call": {"one": measured["fsyncs"], "many": many},
         "rows_per_operation": measured["rows"],
         "bytes_per_operation": measured["bytes"],
@@ -107,7 +97,7 @@ def _figures(
         "import_ms": round(import_ms(), 1),
         "p50_ms": {name: round(statistics.median(found) * 1e3, 3) for name, found in one.items()},
         "rounds": rounds,
-        "quartiles": spread,
+        "quartiles": {"sequential_ratio": quartiles(one["mine"], one["same"]), **spread(one, calls)},
     }
 
 
@@ -187,8 +177,8 @@ def show(figures: Mapping[str, Any], console: Console) -> None:
         value: Any = figures
         for part in name.split("."):
             value = value[part]
-        spread = " to ".join(map(str, figures["quartiles"].get(name, ())))
-        table.add_row(name.replace("_", " "), str(value), spread, f"{how} {bar:g}")
+        between = " to ".join(map(str, figures["quartiles"].get(name, ())))
+        table.add_row(name.replace("_", " "), str(value), between, f"{how} {bar:g}")
     for name in ("bytes_per_operation", "cli_start_ms", "import_ms"):
         if name in figures:
             table.add_row(name.replace("_", " "), str(figures[name]), "", "")

@@ -78,14 +78,14 @@ class Thin:
 
     def block(self, n: int) -> list[float]:
         """Perform n operations from one caller; return their durations in seconds."""
-        return timed([_thin_row() for _ in range(n)], lambda row: self._operation(self._db, row))
+        return timed([thin_row() for _ in range(n)], lambda row: self._operation(self._db, row))
 
     @contextmanager
     def callers(self, count: int) -> Iterator[list[Callable[[], None]]]:
         """Callers that each have a connection of their own."""
         made = [connect(self.path) for _ in range(count)]
         try:
-            yield [lambda db=db: self._operation(db, _thin_row()) for db in made]  # type: ignore[misc]
+            yield [lambda db=db: self._operation(db, thin_row()) for db in made]  # type: ignore[misc]
         finally:
             for db in made:
                 db.close()
@@ -100,7 +100,8 @@ class Thin:
         self._db.close()
 
 
-def _thin_row() -> tuple[Any, ...]:
+def thin_row() -> tuple[Any, ...]:
+    """The values of one more row, as random as in real traffic."""
     n, noise = next(_ids), os.urandom(48)
     return (
         n, f"tenant-{n % 7}", f"agent-{n % 31}", "payment.refund", noise[:16].hex(), noise[16:], REQUEST, time.time(),

@@ -27,6 +27,16 @@ def ratio(subject: Sequence[float], floor: Sequence[float]) -> float:
     return round(statistics.median(s / f for s, f in zip(subject, floor, strict=True)), 3)
 
 
+def spread(one: Mapping[str, Sequence[float]], calls: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    """The quartiles of every ratio to the thin floor, by the bar it is for."""
+    return {
+        "thin_ratio": quartiles(one["mine"], one["thin"]),
+        "async_ratio": quartiles(one["async"], one["thin"]),
+        "concurrent_ratio.threads": quartiles(calls["threads"], calls["raw"]),
+        "concurrent_ratio.tasks": quartiles(calls["tasks"], calls["raw"]),
+    }
+
+
 def quartiles(subject: Sequence[float], floor: Sequence[float]) -> list[float]:
     """The quarter and three quarters of the rounds' ratios: how far a figure may be trusted on this machine."""
     ratios = [s / f for s, f in zip(subject, floor, strict=True)]

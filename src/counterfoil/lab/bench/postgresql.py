@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 import statistics
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from counterfoil.lab.bench.floors import OUTCOME, REQUEST, load, timed
-from counterfoil.lab.bench.measure import interleave, quartiles, ratio
+from counterfoil.lab.bench.floors import OUTCOME, load, thin_row, timed
+from counterfoil.lab.bench.measure import interleave, ratio, spread
 from counterfoil.lab.bench.subject import Subject
 from counterfoil.lab.database import server
 from counterfoil.ports.store import Store
@@ -49,8 +46,6 @@ _CLAIM = (
 _SETTLE = b"UPDATE thin SET state = 2, outcome = %s, settled_at = %s WHERE id = %s"
 _SYNCS = b"SELECT coalesce(sum(fsyncs), 0) FROM pg_stat_io WHERE object = 'wal'"
 
-_ids = itertools.count(1)
-
 
 class Thin:
     """Two prepared autocommit statements on one narrow table, through psycopg.
@@ -72,14 +67,14 @@ class Thin:
 
     def block(self, n: int) -> list[float]:
         """Perform n operations from one caller; return their durations in seconds."""
-        return timed([_row() for _ in range(n)], lambda row: _operation(self._db, row))
+        return timed([thin_row() for _ in range(n)], lambda row: _operation(self._db, row))
 
     @contextmanager
     def callers(self, count: int) -> Iterator[list[Callable[[], None]]]:
         """Callers that each have a connection of their own."""
         made = [self._connect() for _ in range(count)]
         try:
-            yield [lambda db=db: _operation(db, _row()) for db in made]  # type: ignore[misc]
+            yield [lambda db=db: _operation(db, thin_row()) for db in made]  # type: ignore[misc]
         finally:
             for db in made:
                 db.close()
@@ -98,13 +93,6 @@ class Thin:
     def close(self) -> None:
         """Hang up."""
         self._db.close()
-
-
-def _row() -> tuple[Any, ...]:
-    n, noise = next(_ids), os.urandom(48)
-    return (
-        n, f"tenant-{n % 7}", f"agent-{n % 31}", "payment.refund", noise[:16].hex(), noise[16:], REQUEST, time.time(),
-    )  # fmt: skip
 
 
 def _operation(db: Any, row: tuple[Any, ...]) -> None:
@@ -160,14 +148,5 @@ def _figures(subject: Subject, thin: Thin, rounds: int, progress: Callable[[str]
         "p50_ms": {name: round(statistics.median(found) * 1e3, 3) for name, found in one.items()},
         "per_second": {name: [round(rate) for rate in found] for name, found in calls.items()},
         "rounds": rounds,
-        "quartiles": _spread(one, calls),
-    }
-
-
-def _spread(one: Mapping[str, Sequence[float]], calls: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
-    return {
-        "thin_ratio": quartiles(one["mine"], one["thin"]),
-        "async_ratio": quartiles(one["async"], one["thin"]),
-        "concurrent_ratio.threads": quartiles(calls["threads"], calls["raw"]),
-        "concurrent_ratio.tasks": quartiles(calls["tasks"], calls["raw"]),
+        "quartiles": spread(one, calls),
     }

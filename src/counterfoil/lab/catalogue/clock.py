@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Callable
 
 from counterfoil.domain.steady import Steady
-from counterfoil.lab.world.hands import Time
 from counterfoil.lab.world.stage import EPOCH
 
 
@@ -46,7 +45,3 @@ class Clock:
         """Let whatever is still on its way arrive."""
         while self._due:
             self.pass_time(max(0.0, self._due[0][0] - self.now))
-
-
-__all__ = ["Clock", "Time"]
-"""`Time` is what the product's modules read it by."""

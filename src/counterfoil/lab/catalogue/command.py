@@ -12,10 +12,8 @@ from counterfoil.lab.behaviour import model
 from counterfoil.lab.catalogue.check import Checked, check
 from counterfoil.lab.catalogue.journal import Journal
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.mutants.catalogue import CATALOGUE
+from counterfoil.lab.sabotage import MUTANTS
 from counterfoil.lab.world.run import folder, virtual
-
-MUTANTS = {mutant.slug: mutant.off for mutant in CATALOGUE if mutant.off is not None}
 
 
 def chosen(name: str | None) -> list[str]:

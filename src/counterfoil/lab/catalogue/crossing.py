@@ -10,7 +10,7 @@ from counterfoil.domain.contract import Contract
 from counterfoil.domain.errors import PayloadRefused
 from counterfoil.domain.reading import Sought, named, requests_of, seek
 from counterfoil.domain.template import LookTemplate, Names, Rendered, RequestTemplate, render
-from counterfoil.lab.behaviour.asked import Asked, read, routed
+from counterfoil.lab.behaviour.asked import Asked, read
 from counterfoil.lab.behaviour.service import PLAIN, Fate, Service, Thing
 from counterfoil.lab.behaviour.showing import CLEAR, NOT_THERE, Sight, show
 from counterfoil.lab.catalogue.clock import Clock
@@ -136,10 +136,9 @@ class Crossings:
             made = render(template, order.payload, names)
         except PayloadRefused:
             return Silent(may_have_left=False, reason="not_rendered")
-        path = made.target.partition("?")[0]
         for shown in self.service.nature.looks:
             asked = read(made, body="text", account=order.account, route=shown.path)
-            if asked is not None and routed(shown.path, path) is not None:
+            if asked is not None:
                 return show(self.service, shown, asked, self.clock.now, self.sight)
         self.astray.append(f"{made.method} {made.target}")
         return Replied(status=NOT_THERE.status)

@@ -52,8 +52,7 @@ def weakened(contract: Contract) -> Iterator[Weakened]:
 
 
 def _repeats(contract: Contract) -> Iterator[Weakened]:
-    protection, repeat = contract.protection, contract.repeat
-    retention = protection.retention_seconds
+    retention = contract.protection.retention_seconds
     longer = "never_expires" if isinstance(retention, str) else retention * LONGER
     single: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         "protection.kind": ({"kind": ProtectionKind.IDEMPOTENCY_KEY}, {}),
@@ -70,7 +69,6 @@ def _repeats(contract: Contract) -> Iterator[Weakened]:
     again = {name: value for _, repeated in single.values() for name, value in repeated.items()}
     if not all(_permits_already(contract, clause) for clause in single if clause != "protection.retention_seconds"):
         yield Weakened("every clause of protection and repeat", REPEAT, _repeating(contract, together, again))
-    del protection, repeat
 
 
 def _permits_already(contract: Contract, clause: str) -> bool:
@@ -114,16 +112,14 @@ def _looks(contract: Contract, index: int, look: Look) -> Iterator[Weakened]:
     changes = {clause: change for clause, change in _ABSENT.items() if _change(look, **change) != look}
     for clause, change in changes.items():
         yield _looking(contract, index, clause, ABSENCE, change)
+    together = {name: value for change in changes.values() for name, value in change.items()}
     if len(changes) > 1:
-        together = {name: value for change in changes.values() for name, value in change.items()}
         yield _looking(contract, index, "every clause of absence", ABSENCE, together)
     if look.by is By.ID:
-        yield _looking(
-            contract, index, "by", ABSENCE, {"by": By.LIST, **{k: v for c in _ABSENT.values() for k, v in c.items()}}
-        )
+        yield _looking(contract, index, "by", ABSENCE, {"by": By.LIST, **together})
     match = look.match
     for where in match.material:
-        rest = {ours: theirs for ours, theirs in match.material.items() if ours != where}
+        rest = _without(match.material, where)
         yield _looking(
             contract, index, f"match.material {where or 'payload'}", MATCH, {"match": _change(match, material=rest)}
         )
@@ -133,7 +129,7 @@ def _looks(contract: Contract, index: int, look: Look) -> Iterator[Weakened]:
             change = {"match": _change(match, text=_change(match.text, properties=rest_text))}
             yield _looking(contract, index, f"match.text {name}", MATCH, change)
     for where in match.state:
-        rest_state = {place: values for place, values in match.state.items() if place != where}
+        rest_state = _without(match.state, where)
         yield _looking(contract, index, f"match.state {where}", MATCH, {"match": _change(match, state=rest_state)})
     if match.account not in ("scope", "unknown"):
         yield _looking(contract, index, "match.account", MATCH, {"match": _change(match, account="scope")})
@@ -149,13 +145,11 @@ def _looking(contract: Contract, index: int, clause: str, guards: str, change: d
 
 
 def _answers(contract: Contract, index: int, rule: AnswerRule) -> Iterator[Weakened]:
-    changes: dict[str, dict[str, Any]] = {}
-    if rule.where:
-        changes |= {f"where {where}": {"where": _without(rule.where, where)} for where in rule.where}
-    if rule.match:
-        changes |= {f"match {where}": {"match": _without(rule.match, where)} for where in rule.match}
-    if rule.headers:
-        changes |= {f"headers {name}": {"headers": _without(rule.headers, name)} for name in rule.headers}
+    changes: dict[str, dict[str, Any]] = {
+        f"{clause} {where}": {clause: _without(fields, where)}
+        for clause, fields in (("where", rule.where), ("match", rule.match), ("headers", rule.headers))
+        for where in fields
+    }
     if rule.content == "json" and not rule.where and not rule.match:
         changes["content"] = {"content": "any"}
     if rule.finding == "rejected":

@@ -13,8 +13,8 @@ from counterfoil.domain.errors import CounterfoilError
 from counterfoil.domain.words import Basis
 from counterfoil.lab.matrix.life import AGAIN, SWEEPS, Act
 from counterfoil.lab.matrix.scene import Hands
-from counterfoil.lab.world.programs import late_answer
-from counterfoil.lab.world.truth import Word, frozen
+from counterfoil.lab.world.programs import answered, late_answer
+from counterfoil.lab.world.truth import Word
 from counterfoil.runtime.receipt import Receipt
 
 Doing = Callable[[Hands], object]
@@ -27,10 +27,8 @@ def call(amount: int = 1, key: str = "order-1", **changes: Any) -> Doing:
     def doing(hands: Hands) -> None:
         order = hands.scene.guarded(hands.ledger, hands.scene.kind).order({"amount": amount, **changes}, key=key)
         receipt = hands.ledger.call(order)
-        scene = hands.scene
-        if frozen(scene.rows(receipt.id)) != order.intent.payload:
-            scene.violations.append(f"I9 {receipt.id}: it answers another payload than the one it froze")
-        scene.tell_of(f"{receipt.standing.value}, {receipt.outcome.value}")
+        answered(hands.scene, receipt, order.intent.payload)
+        hands.scene.tell_of(f"{receipt.standing.value}, {receipt.outcome.value}")
 
     return doing
 

@@ -15,9 +15,9 @@ from counterfoil.lab.matrix import sweeps
 from counterfoil.lab.matrix.cells import CELLS, NAMES, ROWS, missing
 from counterfoil.lab.matrix.trying import PLAYING, able, tried
 from counterfoil.lab.shares import cores, told_by_all
+from counterfoil.lab.world.score import SUMMED
 
 SHOWN_MAX = 20
-SUMMED = ("sends", "effects", "second_effects", "false_outcomes", "false_beyond", "unrecorded")
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

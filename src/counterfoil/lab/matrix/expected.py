@@ -14,6 +14,10 @@ STRONG = ("K", "N", "LS")
 """Those whose look shows what stands, at once."""
 BLIND = ("error",) * 5
 """All looks that a contract grants say nothing."""
+REPEATS = {"K": 2, "N": 1}
+"""How many repeats the contracts grant."""
+DEADLINE = 10.5
+"""Just past the deadline of a send that nobody answers."""
 
 WAITS = frozenset({"get_outcome", "wait", "ask_operator"})
 MAY_CALL = frozenset({"call_again", "get_outcome"})
@@ -34,7 +38,11 @@ FLYING = _STARTED | {"reads": "unobserved", "lifecycle": "submitted"}
 """Claimed, and its worker provably has it in hand."""
 LEFT = _STARTED | {"reads": "unknown", "lifecycle": "outcome_unknown"}
 """Claimed, and nobody will report: it reads as unknown before anybody records that."""
-NOT_ASKED_FOR = {"permission": "authorized"}
+
+
+def looks_of(code: str) -> list[tuple[str, ...]]:
+    """Every look shows what stands; and where there is a key, none does."""
+    return [(), BLIND] if code in KEYED else [()]
 
 
 def unknown(code: str, **more: Any) -> dict[str, Any]:

@@ -22,8 +22,6 @@ from counterfoil.lab.matrix.scene import Scene
 from counterfoil.lab.world import run
 from counterfoil.lab.world.score import STANDS, counted
 
-SHOWN_MAX = 5
-
 
 def played(cell: Cell, keep: Path | None) -> dict[str, Any]:
     """Play every life of one cell, and what cannot be played in a virtual world; say what is not as it must be.
@@ -50,7 +48,7 @@ def played(cell: Cell, keep: Path | None) -> dict[str, Any]:
 def _ended(scene: Scene, sums: Counter[str], where: Path | None) -> None:
     """Count what happened, and keep it where it is to be kept."""
     scene.stands = scene.read(STANDS)
-    sums.update(sends=len(scene.truth.wire), effects=len(scene.truth.effects), **counted(scene))
+    sums.update(counted(scene))
     if where is not None:
         _kept(scene, where)
 

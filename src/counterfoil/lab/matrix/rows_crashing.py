@@ -16,6 +16,7 @@ from counterfoil.lab.matrix.expected import (
     READY,
     end_of,
     fresh,
+    looks_of,
     review,
     succeeded,
     unknown,
@@ -40,11 +41,6 @@ ENDLESS = 4
 """How often what strikes ever after does: more often than a life has processes for it."""
 
 
-def _looks(code: str) -> list[tuple[str, ...]]:
-    """Every look shows what stands; and where there is a key, none does."""
-    return [(), BLIND] if code in KEYED else [()]
-
-
 def left_behind(code: str, strike: Strike, *, happened: bool, left: bool, worker: str = "worker") -> tuple[Life, ...]:
     """A process died with its attempt in hand: it reads as unknown at once, and what follows is its kind's."""
     facts = LEFT | {"sends": int(left), "effects": int(happened), "attempts": 1}
@@ -57,7 +53,7 @@ def left_behind(code: str, strike: Strike, *, happened: bool, left: bool, worker
                 Moment(END, end_of(code, happened=happened, blind=bool(looks), left=left)),
             ),
         )
-        for looks in _looks(code)
+        for looks in looks_of(code)
     )  # fmt: skip
 
 
@@ -153,7 +149,7 @@ def _claim_unacknowledged(code: str) -> tuple[Life, ...]:
             acts=ordinary(begins=2.5, worker="caller/2"), strikes=lost, looks=looks,
             moments=(Moment(SEEN, facts), Moment(END, end_of(code, happened=False, blind=bool(looks), left=False))),
         )
-        for looks in _looks(code)
+        for looks in looks_of(code)
     ]  # fmt: skip
     replayed = code == "N"  # its key is for ever: a late write under it would be refused
     theirs = Life(
@@ -202,7 +198,9 @@ def _interrupted(code: str, *kinds: type[BaseException]) -> tuple[Life, ...]:
                 Moment(END, end_of(code, happened=happened, blind=bool(looks))),
             ),
         )
-        for kind in kinds for place, happened in (("mid_socket", False), ("mid_answer", True)) for looks in _looks(code)
+        for kind in kinds
+        for place, happened in (("mid_socket", False), ("mid_answer", True))
+        for looks in looks_of(code)
     )  # fmt: skip
 
 

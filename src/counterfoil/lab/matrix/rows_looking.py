@@ -5,6 +5,7 @@ from __future__ import annotations
 from counterfoil.lab.matrix.acts import answered_late, call, find, ordinary, sweep, sweeping
 from counterfoil.lab.matrix.expected import (
     BLIND,
+    DEADLINE,
     FLYING,
     KEYED,
     LOOKED,
@@ -22,7 +23,6 @@ from counterfoil.lab.matrix.rows_people import APPROVED, ASKED, PAST
 from counterfoil.lab.matrix.script import Strike
 
 HOUR, DAY = 3600.0, 86_400.0
-DEADLINE = 10.5
 LATE, BEYOND = 55.0, 600.0
 """Within what the deployment states, and far beyond it."""
 

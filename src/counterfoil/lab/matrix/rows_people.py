@@ -6,7 +6,7 @@ from typing import Any
 
 from counterfoil.domain.words import Basis
 from counterfoil.lab.matrix.acts import attempt, call, decide, moved_to, ordinary, sweeping
-from counterfoil.lab.matrix.expected import BLIND, FLYING, LOOKED, OVER, READY, WAITS, review, succeeded
+from counterfoil.lab.matrix.expected import BLIND, FLYING, LOOKED, OVER, READY, REPEATS, WAITS, review, succeeded
 from counterfoil.lab.matrix.life import AGAIN, END, SEEN, Act, Life, Moment
 from counterfoil.lab.matrix.row import Row
 from counterfoil.lab.matrix.script import Strike
@@ -115,8 +115,7 @@ def _twice(code: str) -> tuple[Life, ...]:
 
 def _overridden_twice(code: str) -> Life:
     """One override is one attempt, however often it is asked for."""
-    repeats = {"K": 2, "N": 1}.get(code, 0)
-    sends = 2 + repeats
+    sends = 2 + REPEATS.get(code, 0)
     clicks = tuple(Act(500.0 + n, "desk", attempt(Basis.OPERATOR_OVERRIDE)) for n in (1, 20, 21))
     return Life(
         acts=ordinary(Act(500.0, "desk", decide("override")), *clicks, begins=11.0),

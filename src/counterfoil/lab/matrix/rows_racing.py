@@ -12,6 +12,7 @@ from counterfoil.lab.matrix.expected import (
     conflict,
     end_of,
     fresh,
+    looks_of,
     succeeded,
     unknown,
 )
@@ -104,7 +105,7 @@ def _own_recovery(code: str) -> tuple[Life, ...]:
                 Moment(END, end_of(code, happened=False, blind=bool(looks), sends=1 + bool(looks))),
             ),
         )
-        for looks in ([(), BLIND] if code in KEYED else [()])
+        for looks in looks_of(code)
     )  # fmt: skip
 
 

@@ -8,11 +8,14 @@ from counterfoil.domain.words import Basis
 from counterfoil.lab.matrix.acts import attempt, decide, ordinary
 from counterfoil.lab.matrix.expected import (
     BLIND,
+    DEADLINE,
     KEYED,
     LOOKED,
     READY,
+    REPEATS,
     end_of,
     fresh,
+    looks_of,
     rejected,
     review,
     unknown,
@@ -20,12 +23,8 @@ from counterfoil.lab.matrix.expected import (
 from counterfoil.lab.matrix.life import END, SEEN, Act, Life, Moment
 from counterfoil.lab.matrix.row import Row
 
-DEADLINE = 10.5
-"""Just past the deadline of a send that nobody answers."""
 REPEATED = 76.0
 """After the first repeat, where all five looks said nothing and the worker began past the deadline."""
-REPEATS = {"K": 2, "N": 1}
-"""How many repeats the contracts grant."""
 
 
 def silence(code: str, fate: str, *, happened: bool, seen: float = SEEN, **first: Any) -> tuple[Life, ...]:
@@ -39,7 +38,6 @@ def silence(code: str, fate: str, *, happened: bool, seen: float = SEEN, **first
         first: what else must be so then.
     """
     left = unknown(code, sends=1, effects=int(happened), attempts=1, observed=1, **first)
-    looks = [(), BLIND] if code in KEYED else [()]
     return tuple(
         Life(
             acts=ordinary(begins=seen + 0.5), sends=(fate,), looks=blind, said={"applied": happened},
@@ -48,7 +46,7 @@ def silence(code: str, fate: str, *, happened: bool, seen: float = SEEN, **first
                 Moment(END, end_of(code, happened=happened, blind=bool(blind), sends=1 + bool(blind))),
             ),
         )
-        for blind in looks
+        for blind in looks_of(code)
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.matrix.cells import CELLS, Cell
 from counterfoil.lab.matrix.judge import NO_KILL
 from counterfoil.lab.shares import cores, told_by
-from counterfoil.lab.world.shrink import laws
+from counterfoil.lab.world.score import law_of
 
 PLAYING = "counterfoil.lab.matrix.playing"
 
@@ -28,7 +28,7 @@ class Noticed(msgspec.Struct, frozen=True, kw_only=True):
 
 def first_broken(said: Iterable[str]) -> str:
     """The first thing that is not as it must be: neither a crash, nor a fault that did not come up."""
-    return next((each for each in said if not laws([each]) & NO_KILL), "")
+    return next((each for each in said if law_of(each) not in NO_KILL), "")
 
 
 def tried(cells: Iterable[Cell], step: Callable[[str], None]) -> Iterator[Noticed]:

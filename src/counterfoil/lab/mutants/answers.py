@@ -193,11 +193,11 @@ def duplicate_is_one() -> None:
     from counterfoil.domain import reading
     from counterfoil.domain.reading import ReadingKind
 
-    verdict, changed = reading._verdict, reading  # noqa: SLF001 - likewise
-    place: Any = changed
+    verdict = reading._verdict  # noqa: SLF001 - likewise
+    changed: Any = reading
 
     def read(look: Any, page: Any, mine: Any, sought: Any) -> Any:
         found = verdict(look, page, mine, sought)
         return verdict(look, page, mine[:1], sought) if found.kind is ReadingKind.DUPLICATE else found
 
-    place._verdict = read  # noqa: SLF001 - likewise
+    changed._verdict = read  # noqa: SLF001 - likewise

@@ -11,9 +11,9 @@ def _performing(changes: Any) -> None:
     """Put something around whatever the executor performs, in the product's and in a world's."""
     from counterfoil.runtime.executor import Executor
 
-    perform, changed = Executor.perform, Executor
-    place: Any = changed
-    place.perform = lambda self, effect: changes(self, effect, perform)
+    perform = Executor.perform
+    changed: Any = Executor
+    changed.perform = lambda self, effect: changes(self, effect, perform)
 
 
 def send_before_record() -> None:
@@ -289,8 +289,8 @@ def fingerprint_drops_field() -> None:
     from counterfoil.domain import canonical
     from counterfoil.runtime import registered
 
-    real, changed = canonical.fingerprint, registered
-    place: Any = changed
+    real = canonical.fingerprint
+    changed: Any = registered
 
     class Dropping:
         """The canonical module, with a fingerprint that does not see amounts."""
@@ -302,7 +302,7 @@ def fingerprint_drops_field() -> None:
         def fingerprint(material: bytes, *, key: bytes | None = None) -> str:
             return real(material[: material.rindex(b",")], key=key)
 
-    place.canonical = Dropping()
+    changed.canonical = Dropping()
 
 
 def clock_goes_back() -> None:

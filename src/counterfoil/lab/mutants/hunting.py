@@ -19,7 +19,7 @@ from counterfoil.lab.mutants.catalogue import MUTANTS, Mutant
 from counterfoil.lab.world import run
 from counterfoil.lab.world.batch import played
 from counterfoil.lab.world.options import Options, drawn
-from counterfoil.lab.world.score import counted
+from counterfoil.lab.world.score import counted, law_of
 from counterfoil.lab.world.shrink import laws
 
 OPERATIONS = 40
@@ -40,10 +40,8 @@ def hunt(mutant: Mutant, first: int, last: int, top: Path | None = None) -> dict
         operations += had
         noticed = sorted(laws(world.violations) & mutant.laws)
         if noticed:
-            said = next(said for said in world.violations if laws([said]) == {noticed[0]})
-            figures = {
-                "operations": had, "sends": len(world.truth.wire), "effects": len(world.truth.effects), **counted(world)
-            }  # fmt: skip
+            said = next(said for said in world.violations if law_of(said) == noticed[0])
+            figures = {"operations": had, **counted(world)}
             return {
                 "world": number, "law": noticed[0], "said": said, "operations": operations, "figures": figures
             }  # fmt: skip

@@ -124,11 +124,11 @@ def chain_skips_tail() -> None:
     """Follow the chain as far as it goes, and not ask whether it goes as far as the row says."""
     from counterfoil.domain import audit
 
-    links, changed = audit._Walk.links, audit._Walk  # noqa: SLF001 - a mutant replaces what nobody may call
-    place: Any = changed
+    links = audit._Walk.links  # noqa: SLF001 - a mutant replaces what nobody may call
+    changed: Any = audit._Walk  # noqa: SLF001 - likewise
 
     def followed(self: Any, history: Any) -> None:
         links(self, history)
         self.found = [violation for violation in self.found if "and the last is" not in violation.problem]
 
-    place.links = followed
+    changed.links = followed

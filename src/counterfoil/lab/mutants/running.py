@@ -9,8 +9,8 @@ def recovery_at_start_only() -> None:
     """Look after what was left once, when the worker starts."""
     from counterfoil.runtime.worker import Worker
 
-    sweep, changed = Worker.sweep, Worker
-    place: Any = changed
+    sweep = Worker.sweep
+    changed: Any = Worker
     swept: set[int] = set()
 
     def once(self: Any) -> int:
@@ -19,7 +19,7 @@ def recovery_at_start_only() -> None:
         swept.add(id(self))
         return sweep(self)
 
-    place.sweep = once
+    changed.sweep = once
 
 
 def sweep_stops_at_error() -> None:
@@ -27,8 +27,8 @@ def sweep_stops_at_error() -> None:
     from counterfoil.domain.errors import Unavailable
     from counterfoil.runtime.worker import Worker
 
-    sweep, step, changed = Worker.sweep, Worker._step, Worker  # noqa: SLF001 - a mutant replaces what nobody may call
-    place: Any = changed
+    sweep, step = Worker.sweep, Worker._step  # noqa: SLF001 - a mutant replaces what nobody may call
+    changed: Any = Worker
     ended: set[int] = set()
 
     def stepped(self: Any, operation: Any) -> int:
@@ -45,5 +45,5 @@ def sweep_stops_at_error() -> None:
         finally:
             self._report = told
 
-    place._step = stepped  # noqa: SLF001 - likewise
-    place.sweep = lambda self: 0 if id(self) in ended else sweep(self)
+    changed._step = stepped  # noqa: SLF001 - likewise
+    changed.sweep = lambda self: 0 if id(self) in ended else sweep(self)

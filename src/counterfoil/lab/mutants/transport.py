@@ -35,15 +35,15 @@ def transport_retries() -> None:
     from counterfoil.domain.answer import Silent
     from counterfoil.providers import wire
 
-    exchange, changed = wire.exchange, wire
-    place: Any = changed
+    exchange = wire.exchange
+    changed: Any = wire
 
     def exchanged(request: Any, **given: Any) -> Any:
         answer = exchange(request, **given)
         again = isinstance(answer, Silent) and answer.may_have_left and request.method != "GET"
         return exchange(request, **given | {"flight": wire.Flight()}) if again else answer
 
-    place.exchange = exchanged
+    changed.exchange = exchanged
 
 
 def secret_in_error() -> None:
@@ -53,8 +53,8 @@ def secret_in_error() -> None:
     from counterfoil.domain.answer import Silent
     from counterfoil.providers import wire
 
-    exchange, changed = wire.exchange, wire
-    place: Any = changed
+    exchange = wire.exchange
+    changed: Any = wire
 
     def exchanged(request: Any, **given: Any) -> Any:
         answer = exchange(request, **given)
@@ -62,4 +62,4 @@ def secret_in_error() -> None:
             return msgspec.structs.replace(answer, reason=f"{answer.reason}: {dict(request.headers)}")
         return answer
 
-    place.exchange = exchanged
+    changed.exchange = exchanged

@@ -12,6 +12,7 @@ import msgspec
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.mutants.catalogue import APPROVALS, DEMO, IMAGES, MATRIX, TAMPER, WORLDS, Mutant
 from counterfoil.lab.shares import told_by
+from counterfoil.lab.world.score import law_of
 
 EACH = (APPROVALS, MATRIX)
 """Subjects of which a mutant names the part that it is put before."""
@@ -151,8 +152,7 @@ def _in_cells(mutant: Mutant, slug: str | None, worlds: range, keep: Path | None
     rows = list(told_by(slug, PLAYING, "cells", "", *cells))
     broken = [(row["cell"], said) for row in rows if (said := first_broken(row["said"]))]
     where, said = broken[0] if broken else (", ".join(cells), "")
-    law = said.partition(":")[0].split(" ")[0]
-    return Broken(law=law, said=said, where=where, operations=sum(row["lives"] for row in rows))
+    return Broken(law=law_of(said), said=said, where=where, operations=sum(row["lives"] for row in rows))
 
 
 SUBJECTS: Mapping[str, Subject] = {

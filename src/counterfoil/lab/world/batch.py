@@ -22,8 +22,7 @@ from counterfoil.lab.world.score import counted
 def tell(world: World, number: int, operations: int) -> dict[str, Any]:
     """What one world came to."""
     return {
-        "world": number, "operations": operations, "sends": len(world.truth.wire),
-        "effects": len(world.truth.effects), **counted(world), "trace": world.digest(),
+        "world": number, "operations": operations, **counted(world), "trace": world.digest(),
         "situations": dict(world.situations), "violations": world.violations,
     }  # fmt: skip
 

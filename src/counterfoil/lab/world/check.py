@@ -71,16 +71,17 @@ def _effects(world: World, history: History) -> list[str]:
     words = len(truth.said(operation.id, "override"))
     requests = {e.wire for e in effects}
     protected = operation.action in ("key", "natural")
+    attempts, _ = attempts_of(history.events)
+    not_left = [a.finding in (Finding.NOT_SENT, Finding.REJECTED, Finding.ABSENT) for a in attempts]
     if len(requests) > 1 + min(overrides, words):
         faults.append(f"I3: {len(requests)} effects, {words} people allowed another")
     if overrides > words:
         faults.append(f"I3: {overrides} overridden attempts, {words} words")
-    if not protected and len(sent) > 1 + words + sum(_not_left(history)):
+    if not protected and len(sent) > 1 + words + sum(not_left):
         faults.append(f"I3: {len(sent)} writes to a provider without a key")
     if len({(w.payload, w.account) for w in sent}) > 1:
         faults.append("I9: its attempts did not send the same")
     tokens = {w.token for w in sent}
-    attempts, _ = attempts_of(history.events)
     if any(a.finding is Finding.NOT_SENT and a.token in tokens for a in attempts):
         faults.append("I5: an attempt is said not to have left, and its bytes did")
     happened = [e for e in effects if e.account == operation.account]
@@ -93,15 +94,9 @@ def _effects(world: World, history: History) -> list[str]:
     if nothing and effects:
         faults.append("I5: nothing of it is said to have left, and it happened")
     gone = operation.permission in (Permission.DENIED, Permission.EXPIRED)
-    if gone and sent and operation.dispatch is Dispatch.NOT_STARTED and not all(_not_left(history)):
+    if gone and sent and operation.dispatch is Dispatch.NOT_STARTED and not all(not_left):
         faults.append(f"I5: {operation.permission.value}, and bytes left")
     return faults
-
-
-def _not_left(history: History) -> list[bool]:
-    """Per attempt, whether it is proven not to have left or done anything."""
-    attempts, _ = attempts_of(history.events)
-    return [a.finding in (Finding.NOT_SENT, Finding.REJECTED, Finding.ABSENT) for a in attempts]
 
 
 def _forgiven(world: World, history: History) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 Spooled = tuple[Path, str, bytes, bytes | None]
+
+_numbers = itertools.count()
+"""No name is ever given twice, as in the real one: what was taken is that one and no later one."""
 
 
 class MemorySpool:
@@ -22,7 +26,7 @@ class MemorySpool:
     def put(self, operation: str, record: bytes, body: bytes | None) -> bool:
         """Keep one observation."""
         self._seen("an answer was spooled")
-        self._kept.append((Path(f"{operation}.{len(self._kept)}"), operation, record, body))
+        self._kept.append((Path(f"{operation}.{next(_numbers)}"), operation, record, body))
         return True
 
     def waiting(self) -> Iterator[Spooled]:

@@ -14,14 +14,17 @@ from counterfoil.domain.command import Amend, Amended, Claim, Claimed, Command, 
 from counterfoil.domain.event import EventKind, History
 from counterfoil.domain.identifier import number
 from counterfoil.domain.steady import Steady
+from counterfoil.lab.scoreboard import SEQ_BITS
 from counterfoil.lab.world.chance import Chance, Dice
 from counterfoil.lab.world.declared import action_for
+from counterfoil.lab.world.departure import at_send
 from counterfoil.lab.world.hands import SimDrawer, SimExecutor, SimRoster, SimStore, Time
 from counterfoil.lab.world.memory import MemorySpool, Spooled
 from counterfoil.lab.world.options import STEP_SECONDS, Options
+from counterfoil.lab.world.programs import late_answer
 from counterfoil.lab.world.provider import BEYOND, Provider
 from counterfoil.lab.world.stage import EPOCH, Crashed, Process, Stage
-from counterfoil.lab.world.truth import SEQ_BITS, Commit, Effect, Row, Truth, Wire, token_of
+from counterfoil.lab.world.truth import Commit, Effect, Row, Truth, Wire, token_of
 from counterfoil.ports.provider import SendOrder
 from counterfoil.runtime.guarded import GuardedHttp
 from counterfoil.runtime.ledger import Ledger
@@ -82,9 +85,9 @@ class World:
         }
         self._trace = hashlib.sha256()
         self.tell: Callable[[float, str], None] | None = None
+        """Told of everything that happens, as it does: seconds from the beginning, and words."""
         self.about = ""
         """The operation that what happens next is about: told, and no part of what names the run."""
-        """Told of everything that happens, as it does: seconds from the beginning, and words."""
         self.slept = 0.0
         """For how many seconds every host has slept."""
         self.down_until = 0.0
@@ -224,8 +227,6 @@ class World:
             at=self.stage.now, seq=len(self.truth.wire) + 1, kind=kind, name=order.provider_key, token=token,
             account=order.account, payload=order.payload, process=process.name if process else "",
         )  # fmt: skip
-        from counterfoil.lab.world.departure import at_send
-
         self.violations += at_send(self, wire)
         self.truth.wire.append(wire)
         return wire
@@ -262,8 +263,6 @@ class World:
         def record() -> None:
             if process.dead or self._ledgers.get(process) is not ledger:
                 return
-            from counterfoil.lab.world.programs import late_answer
-
             late_answer(self, ledger, wire, token, answer)
 
         self.stage.start_at(self.stage.now + self.chance.between("late", 11.0, 90.0), process, record)

@@ -17,6 +17,7 @@ from counterfoil.lab.world.truth import Wire, frozen
 from counterfoil.plans.late import late
 from counterfoil.runtime.drive import drive
 from counterfoil.runtime.ledger import Ledger
+from counterfoil.runtime.receipt import Receipt
 from counterfoil.runtime.worker import Worker
 
 if TYPE_CHECKING:
@@ -99,14 +100,15 @@ def caller(world: World, queue: Queue) -> Callable[[Process], None]:
             if message is None:
                 world.stage.pass_time(5.0)
                 continue
-            _call(world, ledger, message, queue)
+            call(world, ledger, message, queue)
             queue.done(process)
             world.stage.pass_time(world.chance.between("next message", 0.0, 20.0))
 
     return program
 
 
-def _call(world: World, ledger: Ledger, message: Message, queue: Queue) -> None:
+def call(world: World, ledger: Ledger, message: Message, queue: Queue) -> None:
+    """Call once for a message; what could not be taken care of is delivered again."""
     order = world.guarded(ledger, message.kind).order({"amount": message.amount}, key=message.key)
     try:
         receipt = ledger.call(order)
@@ -116,8 +118,7 @@ def _call(world: World, ledger: Ledger, message: Message, queue: Queue) -> None:
         world.seen(f"a caller was told {type(refused).__name__}")
         queue.again(message)
         return
-    if frozen(world.rows(receipt.id)) != order.intent.payload:
-        world.violations.append(f"I9 {receipt.id}: it answers another payload than the one it froze")
+    answered(world, receipt, order.intent.payload)
     world.about = receipt.id[:SHORT_CHARS]
     world.trace("told", receipt.standing, receipt.operation.outcome, receipt.operation.step)
     world.seen(f"a caller was told {receipt.standing.value}, {receipt.operation.outcome.value}")
@@ -126,6 +127,12 @@ def _call(world: World, ledger: Ledger, message: Message, queue: Queue) -> None:
         queue.again(message)
     elif receipt.operation.step == CALL:
         queue.again(message)
+
+
+def answered(world: World, receipt: Receipt, payload: bytes) -> None:
+    """A call was answered by a receipt: what it asked for is what that one froze (I9)."""
+    if frozen(world.rows(receipt.id)) != payload:
+        world.violations.append(f"I9 {receipt.id}: it answers another payload than the one it froze")
 
 
 def worker(world: World, seconds: float) -> Callable[[Process], None]:

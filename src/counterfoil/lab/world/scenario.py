@@ -11,7 +11,7 @@ from counterfoil.lab.world.check import at_end
 from counterfoil.lab.world.hands import SimStore
 from counterfoil.lab.world.options import BASES, Options
 from counterfoil.lab.world.play import World, time
-from counterfoil.lab.world.programs import Message, Queue, _call, live
+from counterfoil.lab.world.programs import ACTOR, Message, Queue, call, live
 from counterfoil.lab.world.score import STANDS
 from counterfoil.lab.world.stage import EPOCH, Process
 from counterfoil.runtime.worker import Worker
@@ -35,8 +35,7 @@ def options_for(kind: str, base: str) -> Options:
 class Explored:
     """What a search of one kind came to."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    def __init__(self) -> None:
         self.schedules = 0
         self.violations: list[tuple[tuple[int, ...], str]] = []
         self.complete = False
@@ -55,7 +54,7 @@ def explore(
         most: schedules at most.
         told: given each world when it has been judged; the search stands on its path.
     """
-    found = Explored(kind)
+    found = Explored()
     SqliteStore(path, clock=lambda: EPOCH).close()
     stores: list[SimStore] = []
     while not search.done and found.schedules < most:
@@ -96,8 +95,8 @@ def _once(world: World, message: Message, queue: Queue) -> Callable[[Process], N
     """Call once; a process that takes the place of a dead one calls again."""
 
     def program(process: Process) -> None:
-        ledger = world.opened(process, "agent:world")
-        _call(world, ledger, message, queue)
+        ledger = world.opened(process, ACTOR)
+        call(world, ledger, message, queue)
 
     return program
 
@@ -117,7 +116,7 @@ def _sweeping(world: World) -> Callable[[Process], None]:
     return program
 
 
-_TABLES = ("body", "event", "operation", "worker", "clock")
+_TABLES = ("body", "event", "operation", "worker")
 
 
 def _wipe(path: Path) -> None:
@@ -125,15 +124,12 @@ def _wipe(path: Path) -> None:
     db = sqlite3.connect(path, isolation_level=None)
     try:
         found = dict(db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall())
-        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         db.execute("BEGIN IMMEDIATE")
         for name in found:
             db.execute(f"DROP TRIGGER {name}")
         for table in _TABLES:
-            if table in tables and table != "clock":
-                db.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant of this module
-        if "clock" in tables:
-            db.execute("UPDATE clock SET at = 0")
+            db.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant of this module
+        db.execute("UPDATE clock SET at = 0")
         for statement in found.values():
             db.execute(statement)
         db.execute("COMMIT")

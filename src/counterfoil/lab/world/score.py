@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from counterfoil.lab.world.play import World
 
+SUMMED = ("sends", "effects", "second_effects", "false_outcomes", "false_beyond", "unrecorded")
+"""What the raw truth shows to anybody, and `scripts/recount.py` counts as well."""
 STANDS = "SELECT id, outcome, dispatch FROM operation"
 
 
 def counted(world: World) -> dict[str, int]:
-    """Second effects beyond what people allowed, outcomes that are not so, and names that no receipt has."""
+    """Every figure of `SUMMED`: what left, what happened, and what of it nobody allowed, or no receipt says so."""
     truth, receipts = world.truth, {name: (outcome, dispatch) for name, outcome, dispatch in world.stands}
     happened = {name: {e.wire for e in truth.of(name)} for name in {e.name for e in truth.effects if e.wire}}
     wrong = sum(_is_false(*words, name in happened) for name, words in receipts.items())
     held = world.options.assumptions_hold
     return {
+        "sends": len(truth.wire),
+        "effects": len(truth.effects),
         "second_effects": sum(
             max(0, len(requests) - 1 - len(truth.said(name, "override"))) for name, requests in happened.items()
         ),
@@ -24,6 +28,11 @@ def counted(world: World) -> dict[str, int]:
         "false_beyond": 0 if held else wrong,
         "unrecorded": len((happened.keys() | {w.name for w in truth.wire}) - receipts.keys()),
     }
+
+
+def law_of(said: str) -> str:
+    """The law that a sentence says is broken: its first word."""
+    return said.partition(" ")[0].rstrip(":")
 
 
 def _is_false(outcome: str, dispatch: str, happened: bool) -> bool:  # noqa: FBT001 - the third fact of three

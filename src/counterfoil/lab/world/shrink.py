@@ -9,11 +9,12 @@ import msgspec
 
 from counterfoil.lab.world.batch import played
 from counterfoil.lab.world.options import Options
+from counterfoil.lab.world.score import law_of
 
 
 def laws(violations: list[str]) -> set[str]:
-    """Which laws a world broke, by their first word."""
-    return {violation.split(" ")[0].rstrip(":") for violation in violations}
+    """Which laws a world broke."""
+    return set(map(law_of, violations))
 
 
 def shrunk(options: Options, law: str, seconds: float) -> tuple[Options, list[str]]:

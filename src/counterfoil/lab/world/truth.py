@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from counterfoil.lab.scoreboard import SALT_BYTES
+
 
 def sha256(payload: bytes) -> str:
     """The digest of the exact body bytes."""
@@ -75,10 +77,6 @@ class Row(NamedTuple):
     at: float
     record: dict[str, Any]
     body: bytes | None
-
-
-SEQ_BITS, SALT_BYTES = 15, 16
-"""Of an event's row number, its place; and what stands before a payload."""
 
 
 def token_of(record: bytes) -> str:
