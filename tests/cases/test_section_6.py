@@ -35,8 +35,7 @@ def test_r52_a_claim_nobody_answered_for_sends_nothing(book, postgres, delivered
     """The reply of the COMMIT is dropped: nothing is sent, and the next call learns from the receipt what stands."""
     sent = []
     with Wire(postgres.folder) as wire:
-        url = book.replace("host=" + postgres.url().partition("host=")[2], f"host=127.0.0.1&port={wire.port}")
-        with contextlib.closing(counterfoil.open(url, actor="agent:a")) as ledger:
+        with contextlib.closing(counterfoil.open(wire.through(book), actor="agent:a")) as ledger:
 
             @ledger.action(key=lambda order: order, owner="o", authoriser="a")
             def pay(order):

@@ -219,6 +219,17 @@ def test_every_error_stands_in_the_table() -> None:
     assert [line for line in lines if line.startswith("| CF-")] == wanted
 
 
+def test_the_bounds_of_attempts_are_those_of_the_pages() -> None:
+    """How many attempts machines make is what the reference says, and their events leave a receipt room for people's."""
+    from counterfoil.domain import patience
+    from counterfoil.domain.event import SEQ_MAX
+
+    text = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
+    assert f"after {patience.IN_A_ROW_MAX} in a row a person is next" in text
+    assert f"without a person | {patience.ATTEMPTS_MAX:,};" in text
+    assert 4 * patience.ATTEMPTS_MAX < SEQ_MAX
+
+
 def test_every_key_of_the_files_is_documented() -> None:
     """The reference names every key of an actions file and every field of a line of intents."""
     from counterfoil.cli.intents import FIELDS

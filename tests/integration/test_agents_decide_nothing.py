@@ -46,9 +46,13 @@ def test_every_entry_is_found():
     assert {name for _, name, _ in entries()} >= {"resolve", "attempt", "approve", "override", "erase", "retain"}
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+HOUSES = ("House", "user:house", " HOUSE (uid 0)")
+"""`house` itself is what `retain` says where a policy decides, and nobody else's name."""
+
+
+@pytest.mark.parametrize("agent", AGENTS + HOUSES)
 @pytest.mark.parametrize("entry", list(entries()), ids=lambda entry: entry[1])
-def test_an_agent_decides_nothing(ledger, entry, agent):
+def test_neither_an_agent_nor_the_house_decides(ledger, entry, agent):
     """CF-109, and nothing is on record."""
     where, name, method = entry
     lost = Tool(asks(ledger, actions=("none",)), "pay", TimeoutError()).call("o1")

@@ -9,9 +9,13 @@ from tests.cases.people import MARA, Tool, asks
 
 import counterfoil
 from counterfoil.domain.errors import BadValue, InvariantBroken, ReceiptBroken
-from counterfoil.domain.words import Outcome
+from counterfoil.domain.event import encode
+from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.identifier import row_number
+from counterfoil.domain.words import Finding, Outcome, Source
 from counterfoil.runtime import queue
 from counterfoil.runtime.worker import Worker
+from counterfoil.store.rows import EVENTS
 
 BLANKS = {
     "how a number": b'{"decision":"assign","by":"mara","reason":"r","how":5,"facts":{}}',
@@ -50,6 +54,52 @@ def test_everything_else_goes_on(ledger, record):
     assert pay.call("o3").outcome is Outcome.SUCCEEDED
     waiting, _ = queue.read(ledger)
     assert [entry.operation.id for entry in waiting if entry.unreadable] == [broken.id]
+
+
+@pytest.fixture
+def unread(ledger):
+    """The ids of two unknown operations; what was observed of the first cannot be read."""
+    pay = Tool(asks(ledger, actions=("none",)), "pay", TimeoutError(), TimeoutError())
+    broken, other = pay.call("o1").id, pay.call("o2").id
+    with ledger.store.lead() as db:
+        db.execute("DROP TRIGGER event_is_final")
+        where = "id / ? = ? AND kind = 'observed'"
+        db.execute(f"UPDATE event SET record = x'7b' WHERE {where}", (EVENTS, row_number(broken)))
+        db.execute("UPDATE operation SET step = 'recover', due_at = 0 WHERE unresolved > 0")
+    return broken, other
+
+
+def test_a_step_that_meets_it_is_told_of(ledger, unread):
+    """The worker's own step of it fails, and the next one is taken all the same."""
+    broken, other = unread
+    with pytest.raises(ReceiptBroken):
+        ledger.work(broken)
+    told = []
+    Worker(ledger, lambda operation, what: told.append((operation, what))).sweep()
+    assert {operation for operation, what in told if isinstance(what, ReceiptBroken)} == {broken}
+    assert other in {operation for operation, what in told if not isinstance(what, Exception)}
+
+
+def test_a_store_that_says_what_cannot_be_stops_the_worker(ledger, unread, monkeypatch):
+    """One receipt is one receipt; of anything wider nothing more is done."""
+
+    def wrong(operation):
+        raise InvariantBroken("the store says what cannot be")
+
+    monkeypatch.setattr(ledger, "work", wrong)
+    with pytest.raises(InvariantBroken):
+        Worker(ledger).sweep()
+
+
+def test_its_spooled_answer_is_left_where_it_is(ledger, unread):
+    """And holds up no other's."""
+    broken, other = unread
+    told = Evidence(source=Source.LATE_ANSWER, finding=Finding.UNKNOWN, attempt=1, quiesced=True)
+    for operation in unread:
+        ledger.spool.put(operation, encode(told), None)
+    assert ledger.drain() == 1
+    assert [operation for _, operation, _, _ in ledger.spool.waiting()] == [broken]
+    assert ledger.get(other).operation.seq == 3
 
 
 WRONG = (5, None, b"x", ["x"], {"x": 1}, 1.5)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow  # each test starts interpreters
 
 NEEDS = {
     "resolve": ("--outcome", "rejected", "--evidence", "a=b"), "assign": ("lea",), "escalate": ("--to", "lead"),
-    "wait": ("--for", "2h"), "investigate": ("--by-way-of", "support"), "policy": ("adopt", "policy.yaml"),
+    "wait": ("--for", "2h"), "investigate": ("--channel", "support"), "policy": ("adopt", "policy.yaml"),
 }  # fmt: skip
 """What a verb needs beside the operation."""
 
@@ -37,16 +37,6 @@ def deciding_verbs():
             yield name
 
 
-def needs(name):
-    """The words a verb needs, by its own declaration where this page does not say."""
-    if name == "investigate":
-        verb = argparse.ArgumentParser()
-        importlib.import_module("counterfoil.cli.investigate").add(verb)
-        required = [a.option_strings[0] for a in verb._actions if a.required and a.option_strings]
-        return tuple(word for option in required for word in (option, "support"))
-    return NEEDS.get(name, ())
-
-
 @pytest.mark.parametrize("verb", list(deciding_verbs()))
 def test_no_agent_passes_as_whoever_decides(shop, verb):
     """CF-109, whatever the verb and the spelling, and nothing is on record."""
@@ -56,8 +46,9 @@ def test_no_agent_passes_as_whoever_decides(shop, verb):
     (lost,) = shop("list", "--json").lines
     (shop.folder / "policy.yaml").write_text("name: p\nrules: []\notherwise: allow\n")
     about = () if verb == "policy" else (lost["id"],)
-    words = (verb, *needs(verb)[:1], *needs(verb)[1:]) if verb == "policy" else (verb, *about, *needs(verb))
-    said = shop(*words, "--actions", "lab.yaml", "--as", "Agent :bot", "--reason", "it failed")
+    said = shop(
+        verb, *about, *NEEDS.get(verb, ()), "--actions", "lab.yaml", "--as", "Agent :bot", "--reason", "it failed"
+    )
     assert (said.code, "CF-109" in said.err) == (2, True), said
     assert "agent" in said.err
     assert shop("list", "--json").lines[0]["seq"] == lost["seq"]

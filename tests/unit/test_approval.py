@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.crash.asking import ASKED_SECONDS, LEA, MARA, NOOR, approved, asked, claim, wanted, who, yes
 from tests.crash.keeping import removed, settled
-from tests.crash.stepping import NOON, action, observed, ruled
+from tests.crash.stepping import NOON, action, declined, observed, ruled
 
 from counterfoil.domain.approval import (
     Authority,
@@ -181,4 +181,6 @@ def test_another_spelling_on_record_is_nobody_else(by):
     again = ruled(once, says(by))
     assert authority(again).approved_by == (MARA,)
     assert authority(again).permission is Permission.PENDING
+    older = ruled(history, says("Mara (uid 7)"))
+    assert declined(older, yes(older)) == (f"{MARA} has approved it already",)
     assert authority(ruled(again, says(NOOR))).permission is Permission.AUTHORIZED

@@ -7,6 +7,7 @@ import pytest
 from tests.cases.people import DANA, Tool, asks
 
 import counterfoil
+from counterfoil.cli.verify import verify
 from counterfoil.domain.audit import audit
 from counterfoil.domain.gone import audit_bodies
 from counterfoil.domain.policy_chain import audit_citations, cited
@@ -65,3 +66,17 @@ def test_a_body_that_nobody_erased_is_missed(ledger):
         )
         == []
     )
+
+
+def test_verification_asks_for_both(ledger):
+    """A table that was emptied and bodies that were nulled, in the very file."""
+    history = sent(ledger)
+    assert verify(ledger, lambda: None).violations == []
+    with ledger.store.lead() as db:
+        for trigger in ("policy_is_kept", "event_is_final"):
+            db.execute(f"DROP TRIGGER {trigger}")
+        db.execute("DELETE FROM policy")
+        db.execute("UPDATE event SET body = NULL")
+    wrong = {v.problem for v in verify(ledger, lambda: None).violations if v.operation == history.operation.id}
+    assert len([problem for problem in wrong if "is no policy on record" in problem]) == 1
+    assert "its body is gone, and nobody erased it on record" in wrong

@@ -14,11 +14,13 @@ from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Amended, Declined
 from counterfoil.domain.contract import ReadBudget
 from counterfoil.domain.event import Decided, attempts_of
+from counterfoil.domain.policy import Escalation
 from counterfoil.domain.retry import Situation, decide_retry
 from counterfoil.domain.rules import hand_over
 from counterfoil.domain.words import AttemptClass, Basis, Discrepancy, Finding, Standing
 from counterfoil.plans.effects import Send
 from counterfoil.plans.recover import work
+from counterfoil.runtime.queue import waiting_of
 
 UNREACHABLE = Silent(may_have_left=False, reason="connect_refused")
 
@@ -97,6 +99,8 @@ def test_a_provider_that_is_down_is_tried_ever_more_rarely_and_then_a_person_is_
     said = msgspec.json.decode(history.events[-1].record, type=Decided)
     assert (said.by, said.decision, said.reason) == ("house", "review", patience.UNREACHED)
     assert len(history.events) < 64
+    assert waiting_of(history, Escalation(), now=NOON).unreached == patience.UNREACHED
+    assert not waiting_of(_unknown_and_to_replay(), Escalation(), now=NOON).unreached
 
 
 def test_two_workers_and_a_restart_keep_one_distance():

@@ -26,7 +26,7 @@ class Wire:
     """Forwards every connection; `cut` is set for the next statement it is to happen at, and is None once it has."""
 
     def __init__(self, server: Path, port: int = 0) -> None:
-        self._server = str(server / ".s.PGSQL.5432")
+        self._folder = server
         self._listening = socket.create_server(("127.0.0.1", port))
         self.port = self._listening.getsockname()[1]
         self.cut: Cut | None = None
@@ -47,12 +47,16 @@ class Wire:
         for thread in self._threads[1:]:
             thread.join()
 
+    def through(self, book: str) -> str:
+        """The URL of a book of the server's, by way of this wire."""
+        return book.replace(f"host={self._folder}", f"host=127.0.0.1&port={self.port}")
+
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listening.accept()
                 server = socket.socket(socket.AF_UNIX)
-                server.connect(self._server)
+                server.connect(str(self._folder / ".s.PGSQL.5432"))
                 self._open += [client, server]
                 thread = threading.Thread(target=self._forward, args=(client, server))
                 self._threads.append(thread)

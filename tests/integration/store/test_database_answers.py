@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import psycopg
@@ -43,15 +44,10 @@ def wire(postgres):
         yield made
 
 
-def through(book, postgres, wire):
-    """A book's URL by way of a wire."""
-    return book.replace("host=" + postgres.url().partition("host=")[2], f"host=127.0.0.1&port={wire.port}")
-
-
 @pytest.fixture
-def store(book, postgres, wire):
+def store(book, wire):
     """A store whose wire can be cut, with something in it already."""
-    with contextlib.closing(PostgresStore(through(book, postgres, wire))) as made:
+    with contextlib.closing(PostgresStore(wire.through(book))) as made:
         made.write(claim())
         yield made
         assert [fault for history in made.histories() for fault in faults(history)] == []
@@ -156,7 +152,7 @@ def test_a_worker_outlives_an_outage_and_resumes(book, beside, postgres):
     beside.write(left)
     stop, errors = threading.Event(), []
     with Wire(postgres.folder) as wire:
-        ledger = Ledger(PostgresStore(through(book, postgres, wire)))
+        ledger = Ledger(PostgresStore(wire.through(book)))
         ledger.action(lambda: None, name="pay", key=lambda: "k", owner="o", authoriser="a")
     worker = Worker(ledger, lambda _, what: errors.append(what))
     thread = threading.Thread(target=worker.run, args=(stop,), kwargs={"interval_seconds": 0.01})
@@ -243,6 +239,23 @@ def test_a_lock_that_stays_held_is_busy(beside, postgres, monkeypatch):
         with pytest.raises(StoreBusy):
             beside.write(wanted)
     assert isinstance(beside.write(wanted), Claimed)
+
+
+def test_what_a_stranger_is_writing_is_judged_as_it_is_left(beside, book, postgres):
+    """Whoever holds no lock of ours holds the row's own: it is waited for, and nothing of theirs is written over."""
+    first = claim()
+    beside.write(first)
+    with (
+        psycopg.connect(book, autocommit=True) as stranger,
+        postgres.connect() as observer,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        with stranger.transaction():
+            stranger.execute("UPDATE operation SET owner = 'lea'")
+            writing = pool.submit(beside.write, note(first.id, "x"))
+            waits_for_a_lock(observer)
+        assert isinstance(writing.result(), Amended)
+    assert beside.load(first.id).operation.owner == "lea"
 
 
 def test_an_interruption_in_the_middle_of_a_statement_leaves_nothing_open(beside, postgres):
