@@ -34,19 +34,21 @@ def book(postgres):
 def test_r52_a_claim_nobody_answered_for_sends_nothing(book, postgres, delivered):
     """The reply of the COMMIT is dropped: nothing is sent, and the next call learns from the receipt what stands."""
     sent = []
-    with Wire(postgres.folder) as wire:
-        with contextlib.closing(counterfoil.open(wire.through(book), actor="agent:a")) as ledger:
+    with (
+        Wire(postgres.folder) as wire,
+        contextlib.closing(counterfoil.open(wire.through(book), actor="agent:a")) as ledger,
+    ):
 
-            @ledger.action(key=lambda order: order, owner="o", authoriser="a")
-            def pay(order):
-                sent.append(order)
+        @ledger.action(key=lambda order: order, owner="o", authoriser="a")
+        def pay(order):
+            sent.append(order)
 
-            pay("o1")
-            wire.cut = Cut(at=b"o2", delivered=delivered)
-            with pytest.raises(Unavailable):
-                pay("o2")
-            assert sent == ["o1"]
-            again = pay("o2")
+        pay("o1")
+        wire.cut = Cut(at=b"o2", delivered=delivered)
+        with pytest.raises(Unavailable):
+            pay("o2")
+        assert sent == ["o1"]
+        again = pay("o2")
     assert sent == (["o1"] if delivered else ["o1", "o2"])
     assert again.outcome is (Outcome.UNKNOWN if delivered else Outcome.SUCCEEDED)
 

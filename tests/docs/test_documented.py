@@ -220,7 +220,7 @@ def test_every_error_stands_in_the_table() -> None:
 
 
 def test_the_bounds_of_attempts_are_those_of_the_pages() -> None:
-    """How many attempts machines make is what the reference says, and their events leave a receipt room for people's."""
+    """How many attempts machines make is what the reference says; a receipt has room for people's events too."""
     from counterfoil.domain import patience
     from counterfoil.domain.event import SEQ_MAX
 
