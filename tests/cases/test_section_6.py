@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 from tests.integration.store.commands import claim, settle
 from tests.integration.store.cutting import Cut, Wire
 
@@ -133,8 +134,9 @@ def test_r55_cancelled_callers_leave_no_connection_behind(book, postgres):
         assert threads <= ASYNCIO_THREADS
         assert files <= ASYNCIO_THREADS
         with postgres.connect() as db:
-            asked = "SELECT state FROM pg_stat_activity WHERE application_name = 'counterfoil'"
-            assert db.execute(asked).fetchall() in ([("idle",)], [("idle",), ("idle",)])
+            asked = "SELECT state FROM pg_stat_activity WHERE application_name = 'counterfoil' AND datname = %s"
+            name = conninfo_to_dict(book)["dbname"]
+            assert db.execute(asked, (name,)).fetchall() in ([("idle",)], [("idle",), ("idle",)])
         for history in ledger.store.histories():
             assert audit(history) == ()
 

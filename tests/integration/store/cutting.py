@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Self
+from urllib.parse import quote
 
 CHUNK = 1 << 16
 READY = b"Z\x00\x00\x00\x05"
@@ -49,7 +50,9 @@ class Wire:
 
     def through(self, book: str) -> str:
         """The URL of a book of the server's, by way of this wire."""
-        return book.replace(f"host={self._folder}", f"host=127.0.0.1&port={self.port}")
+        by_socket = f"host={quote(str(self._folder), safe='')}"
+        assert by_socket in book
+        return book.replace(by_socket, f"host=127.0.0.1&port={self.port}")
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):

@@ -155,18 +155,18 @@ def test_a_worker_outlives_an_outage_and_resumes(book, beside, postgres):
         ledger = Ledger(PostgresStore(wire.through(book)))
         ledger.action(lambda: None, name="pay", key=lambda: "k", owner="o", authoriser="a")
     worker = Worker(ledger, lambda _, what: errors.append(what))
-    thread = threading.Thread(target=worker.run, args=(stop,), kwargs={"interval_seconds": 0.01})
-    thread.start()
-    while not errors:
-        pass
-    assert isinstance(errors[0], StoreAway)
-    assert beside.load(left.id).operation.outcome is Outcome.UNOBSERVED
-    with Wire(postgres.folder, wire.port):
+    with contextlib.ExitStack() as ends:
+        thread = threading.Thread(target=worker.run, args=(stop,), kwargs={"interval_seconds": 0.01})
+        thread.start()
+        for end in (ledger.close, thread.join, stop.set):
+            ends.callback(end)
+        while not errors:
+            assert thread.is_alive()
+        assert isinstance(errors[0], StoreAway)
+        assert beside.load(left.id).operation.outcome is Outcome.UNOBSERVED
+        ends.enter_context(Wire(postgres.folder, wire.port))
         while beside.load(left.id).operation.outcome is Outcome.UNOBSERVED:
             assert thread.is_alive()
-        stop.set()
-        thread.join()
-        ledger.close()
     assert beside.load(left.id).operation.outcome is Outcome.UNKNOWN
 
 
