@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import select
+import sqlite3
 import subprocess
 import sys
 import time
@@ -17,9 +18,11 @@ from pathlib import Path
 
 import pytest
 
+from counterfoil.domain.identifier import row_number
 from counterfoil.lab.ground_truth import EFFECTS, WIRE
 from counterfoil.lab.journal import read
 from counterfoil.lab.processes import Child, start_provider
+from counterfoil.store.rows import EVENTS
 
 SECONDS = 60
 """How long one command may take; most need half a second."""
@@ -180,6 +183,14 @@ class Shop(Commands):
     def looks(self):
         """How many reads really arrived, from the disk."""
         return self._arrived("look")
+
+    def spoil(self, operation, *, seq):
+        """Write over the record of an event behind the product's back, and make whatever is unresolved due."""
+        store = sqlite3.connect(self.folder / "receipts.db", isolation_level=None)
+        with contextlib.closing(store):
+            store.execute("DROP TRIGGER event_is_final")
+            store.execute("UPDATE event SET record = x'7b' WHERE id = ?", (row_number(operation) * EVENTS + seq,))
+            store.execute("UPDATE operation SET due_at = 0 WHERE unresolved > 0")
 
     def _arrived(self, act):
         return sum(entry["act"] == act for entry in read(self.folder / "truth" / WIRE))

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
-
 import pytest
-
-from counterfoil.domain.identifier import row_number
-from counterfoil.store.rows import EVENTS
 
 pytestmark = pytest.mark.slow  # each test starts a provider and at least one interpreter
 
@@ -72,9 +66,7 @@ def test_what_has_no_look_is_named_and_the_others_are_looked_at(shop):
 def test_one_that_cannot_be_read_keeps_no_other_from_its_look(shop):
     """It is named by its code, and the others are settled."""
     broken, other = unknown(shop, 2)
-    with contextlib.closing(sqlite3.connect(shop.folder / "receipts.db", isolation_level=None)) as db:
-        db.execute("DROP TRIGGER event_is_final")
-        db.execute("UPDATE event SET record = x'7b' WHERE id = ?", (row_number(broken) * EVENTS + 2,))
+    shop.spoil(broken, seq=2)
     said = shop("reconcile", "--all", "--actions", "lab.yaml", "--json")
     assert said.code == 4
     told = {line.get("id", broken): line for line in said.lines}

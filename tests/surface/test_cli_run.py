@@ -451,3 +451,30 @@ def test_actions_are_found_beside_the_file_or_asked_for(shop):
     assert said.code == 2
     assert "--actions" in said.err
     assert shop("run", "other.jsonl", env={"COUNTERFOIL_ACTIONS": "lab.yaml"}).code == 0
+
+
+def test_a_receipt_that_cannot_be_read_stops_no_other_line(shop):
+    """It is named once and sent nothing for, its own line is refused, and the deployment is to be mended."""
+    shop.intents(2)
+    shop("run", "lab.jsonl")
+    broken = shop("list", "--json").lines[0]["id"]
+    shop.spoil(broken, seq=2)
+    shop.intents(4)
+    said = shop("run", "lab.jsonl", "--json")
+    assert (said.code, said.json["operations"], said.json["refused"], said.json["stopped"]) == (4, 3, 1, False)
+    assert {error["code"] for error in said.json["errors"]} == {"CF-299"}
+    assert shop.sends() == 4
+
+
+def test_a_sweep_that_meets_one_stops_no_line(shop):
+    """Beside the file's own lines, whatever else is due is worked on; one that cannot be read is said so once."""
+    shop.faults({"route": "lookup", "behaviour": "lose_reply"}, {"route": "lookup", "behaviour": "look_500"})
+    shop.intents(1)
+    shop("run", "lab.jsonl", "--wait", "0.1")
+    shop.spoil(shop("list", "--json").lines[0]["id"], seq=1)
+    shop.faults()
+    shop.write("more.jsonl", {"action": "lab.key", "key": "other", "payload": {"n": 7}})
+    said = shop("run", "more.jsonl", "--actions", "lab.yaml", "--json")
+    assert (said.code, said.json["succeeded"], said.json["stopped"]) == (4, 1, False)
+    assert [error["line"] for error in said.json["errors"]] == [0]
+    assert said.json["errors"][0]["problem"].count("op_") == 1

@@ -25,6 +25,7 @@ from counterfoil.domain.errors import (
     NotRecorded,
     OperatorError,
     PayloadRefused,
+    ReceiptBroken,
     SecretMissing,
     Unavailable,
     UnknownAction,
@@ -136,8 +137,8 @@ class Batch:
 
     def finish(self) -> None:
         """Read once more how every operation stands that was not settled when it was asked."""
-        with contextlib.suppress(CounterfoilError):  # a store that failed is reported already
-            for operation in self.tally.open:
+        for operation in self.tally.open:
+            with contextlib.suppress(CounterfoilError):  # reported already, be it the store or this one receipt
                 self.tally.stands(self._ledger.get(operation))
 
     # -- carrying ------------------------------------------------------------------------------------------------------
@@ -228,8 +229,8 @@ class Batch:
             self._watcher.refused(line, code, problem)
 
     def _stop_if_pointless(self, error: Exception) -> None:
-        """Every further line would meet the same store; a secret or an open breaker may be one action's only."""
-        deployment = isinstance(error, OperatorError) and not isinstance(error, SecretMissing)
+        """Every further line would meet the same store; a secret, a breaker or a receipt may be one line's only."""
+        deployment = isinstance(error, OperatorError) and not isinstance(error, SecretMissing | ReceiptBroken)
         if deployment or (isinstance(error, Unavailable) and not isinstance(error, BreakerOpen)):
             self._stop()
 
@@ -306,7 +307,9 @@ class Batch:
         if isinstance(what, Exception):
             with self._turn:
                 code = what.code if isinstance(what, CounterfoilError) else CounterfoilError.code
-                self._refuse(0, code, f"{operation}: {what}" if operation else str(what), UNAVAILABLE_LATER)
+                broken = isinstance(what, ReceiptBroken)  # it names itself, and no later run does it any better
+                said = f"{operation}: {what}" if operation and not broken else str(what)
+                self._refuse(0, code, said, ReceiptBroken.exit_code if broken else UNAVAILABLE_LATER)
                 self._stop_if_pointless(what)
 
 
