@@ -22,7 +22,8 @@ from counterfoil.lab.catalogue.crossing import Crossings
 from counterfoil.lab.catalogue.scenarios import BETWEEN
 from counterfoil.ports.provider import LookOrder
 
-KEY = "op_asked"
+KEY = "op_" + "a5" * 16
+"""In the form of the ledger's own: some contracts send it as a UUID."""
 NOTHING = "nothing"
 """What is concluded of a candidate, of somebody else's and of a look that says nothing."""
 
