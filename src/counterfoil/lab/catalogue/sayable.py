@@ -23,7 +23,7 @@ from counterfoil.lab.catalogue.scenarios import BETWEEN
 from counterfoil.ports.provider import LookOrder
 
 KEY = "op_" + "a5" * 16
-"""In the form of the ledger's own: some contracts send it as a UUID."""
+"""As long as the ledger's own, so that it has a UUID too."""
 NOTHING = "nothing"
 """What is concluded of a candidate, of somebody else's and of a look that says nothing."""
 
