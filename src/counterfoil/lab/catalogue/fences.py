@@ -11,7 +11,8 @@ from counterfoil.lab.behaviour.service import Service
 from counterfoil.lab.catalogue.clock import Clock
 from counterfoil.lab.catalogue.crossing import Crossings
 
-KEY = "op_fenced"
+KEY = "op_" + "f5" * 16
+"""As long as the ledger's own, so that it has a UUID too."""
 
 
 def fences(contract: Contract, behaviour: Behaviour) -> list[str]:
