@@ -67,6 +67,12 @@ def outcomes(results):
         ("google_chat.messages_create", "ended"),  # what a deleted message's name is worth is not said
         ("x.tweets_create", "lost_response"),  # nobody says how long a text is remembered
         ("wordpress.posts_create", "lost_response"),  # the slug that is taken becomes SLUG-2
+        ("ghost.posts_create", "lost_response"),  # there as well
+        ("gitea.releases_create", "ended"),  # a release that is deleted frees its tag
+        (
+            "npm.publish",
+            "concurrent_duplicate",
+        ),  # a version is spent for good, but beside the first nothing is promised
         ("github.issues_create", "lost_response"),
         ("digitalocean.droplets.create", "lost_response"),
         ("digitalocean.inference.batches_create", "lost_response"),  # nor how long this one's key is kept
@@ -140,7 +146,16 @@ def test_b7_discord_answers_with_an_earlier_message():
 # -- C: an error that means success ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["forem.articles_create", "x.tweets_create", "aws.stepfunctions.start_execution"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "forem.articles_create",
+        "x.tweets_create",
+        "aws.stepfunctions.start_execution",
+        "gitea.releases_create",
+        "npm.publish",
+    ],
+)
 def test_c9_an_error_that_means_that_somebodys_first_landed(name):
     """Read as a rejection it denies what happened; read as success it may be somebody else's."""
     landed = [index for index, rule in enumerate(contracts.load(name).answers) if rule.means == "first_landed"]
@@ -174,10 +189,16 @@ def test_an_error_of_wordpress_may_come_after_the_insert():
     assert (unsafe(results), outcomes(results)) == (set(), {"unknown", "succeeded"})
 
 
-def test_wordpress_gives_the_second_post_another_slug():
+@pytest.mark.parametrize(
+    ("name", "renamed"),
+    [
+        ("wordpress.posts_create", {"slug": "order-7-2"}),
+        ("ghost.posts_create", {"posts": [{"id": "$id", "slug": "order-7-2", "status": "published"}]}),
+    ],
+)
+def test_a_second_post_gets_another_slug(name, renamed):
     """Answered with SLUG-2 it is the post that was asked for: nothing is told of the one that had the slug."""
-    name = "wordpress.posts_create"
-    body = model.load(name).answers.done.body | {"slug": "order-7-2"}
+    body = model.load(name).answers.done.body | renamed
     assert outcomes(played(name, "answered", behaviour=answering(name, body))) == {"succeeded"}
     results = played(name, "foreign_object")
     assert (unsafe(results), outcomes(results)) == (set(), {"unknown"})
