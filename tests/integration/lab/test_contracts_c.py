@@ -62,6 +62,9 @@ def outcomes(results):
     ("name", "scenario"),
     [
         ("discord.create_message", "key_expiry"),  # A2: the past few minutes
+        ("upstash.qstash_publish", "key_expiry"),  # ten minutes
+        ("brevo.emails_send", "key_expiry"),  # a quarter of an hour, or half of one: two pages differ
+        ("onesignal.notifications_create", "key_expiry"),  # thirty days
         ("aws.stepfunctions.start_execution", "key_expiry"),  # 90 days after its end the name is free
         ("forem.articles_create", "ended"),  # E20: an article that is taken back frees its canonical_url
         ("google_chat.messages_create", "ended"),  # what a deleted message's name is worth is not said
@@ -154,6 +157,7 @@ def test_b7_discord_answers_with_an_earlier_message():
         "aws.stepfunctions.start_execution",
         "gitea.releases_create",
         "npm.publish",
+        "brevo.emails_send",
     ],
 )
 def test_c9_an_error_that_means_that_somebodys_first_landed(name):
@@ -173,6 +177,8 @@ def test_c9_an_error_that_means_that_somebodys_first_landed(name):
         "mailgun.messages_send",
         "gmail.messages_send",
         "twilio.messages_create",
+        "brevo.emails_send",
+        "upstash.qstash_publish",
     ],
 )
 def test_c14_what_is_taken_in_is_not_told_as_done(name):
@@ -181,6 +187,21 @@ def test_c14_what_is_taken_in_is_not_told_as_done(name):
     results = played(name, "other_state")
     assert unsafe(results) == set()
     assert outcomes(results) <= {"accepted", "unknown"}
+
+
+def test_c14_a_200_of_onesignal_may_say_that_nothing_was_made():
+    """An empty id denies the notification, and only that."""
+    name = "onesignal.notifications_create"
+    assert "rejected" in outcomes(played(name, "refused"))
+    assert "false_rejection" in unsafe(played(name, "answered", "answers[0].where /id"))
+    assert unsafe(played(name, "refused")) == set()
+
+
+def test_a_202_of_qstash_says_that_this_message_was_dropped():
+    """It is no success of this one: an earlier one under the id is there, ours or not."""
+    name = "upstash.qstash_publish"
+    results = played(name, "mismatch")
+    assert (unsafe(results), outcomes(results)) == (set(), {"unknown"})
 
 
 def test_an_error_of_wordpress_may_come_after_the_insert():
