@@ -22,7 +22,8 @@ from counterfoil.lab.catalogue.crossing import Crossings
 from counterfoil.lab.catalogue.scenarios import BETWEEN
 from counterfoil.ports.provider import LookOrder
 
-KEY = "op_asked"
+KEY = "op_00112233445566778899aabbccddeeff"
+"""Of the form of the ledger's own, so that it has a UUID too."""
 NOTHING = "nothing"
 """What is concluded of a candidate, of somebody else's and of a look that says nothing."""
 
