@@ -141,7 +141,7 @@ def test_b8_worldline_answers_with_the_current_state(played):
     assert Outcome.SUCCEEDED not in outcomes(results)
 
 
-@pytest.mark.parametrize("name", ["mangopay.transfers.create", "paypal.payouts.create_batch"])
+@pytest.mark.parametrize("name", ["mangopay.transfers.create", "paypal.payouts.create_batch", "bvnk.transfers.create"])
 def test_c9_an_error_that_means_that_somebodys_first_landed(played, name):
     """Read as a rejection it denies what happened, and PayPal's advises to pay everybody again under another id."""
     assert contracts.load(name).answers[1].means == "first_landed"
