@@ -7,7 +7,10 @@ import re
 import pytest
 
 from counterfoil import contracts
+from counterfoil.domain.absence import NO_POSITIVE, absence
 from counterfoil.domain.canonical import canonical
+from counterfoil.domain.reach import why_no_absence
+from counterfoil.domain.reading import Reading, ReadingKind
 from counterfoil.domain.words import Outcome
 from counterfoil.lab.behaviour import model
 from counterfoil.lab.behaviour.asked import differing
@@ -189,6 +192,17 @@ def test_d15_a_search_that_lags_behind_finds_and_never_denies(played, name):
     results = played(name, "eventual_read")
     assert unsafe(results) == set()
     assert outcomes(results) <= {Outcome.UNKNOWN, Outcome.SUCCEEDED}
+
+
+def test_d17_stripes_list_by_group_denies_only_beside_a_control_of_ones_own():
+    """A list is read right after a write, unlike a search; that it is the right account's is shown by a known item."""
+    (look,) = contracts.load("stripe.v1.transfers_create").looks
+    assert why_no_absence(look) == ()
+    blind = Reading(kind=ReadingKind.ABSENT, positive_control=False, negative_control=True)
+    verdict = absence(
+        look=look, reading=blind, looked_at=9e9, elapsed=9e9, deadline=0.0, longest_delivery=60.0, quiesced=True
+    )
+    assert (verdict.proven, verdict.missing) == (False, (NO_POSITIVE,))
 
 
 def test_e_telnyx_has_no_key_for_text_messages():
