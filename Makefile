@@ -63,12 +63,13 @@ nightly: install
 	@$(LAB) bench --store sqlite --json
 	@$(LAB) bench --store postgresql --json
 
-# A rule that is off must be noticed: exit code 1 and no other, by each of three commands.
+# A rule that is off must be noticed by each of three commands: exit code 1 and no other, and a report that says so.
 TEN = $(shell $(BIN)/python -c "from counterfoil.lab.sabotage import TEN; print(*sorted(TEN))")
+SAID = import json; said = json.load(open(".cache/sabotaged.json")); assert said["ok"] is False and "error" not in said
 noticed = names="$(TEN)"; test -n "$$names" || { echo "nothing says what to turn off"; exit 1; }; \
 		for mutant in $$names; do \
-		$(LAB) $(1) --sabotage $$mutant --json > .cache/sabotaged.json; test $$? -eq 1 || \
-		{ echo "$(1): $$mutant was not noticed"; exit 1; }; done
+		$(LAB) $(1) --sabotage $$mutant --json > .cache/sabotaged.json; \
+		test $$? -eq 1 && $(BIN)/python -c '$(SAID)' || { echo "$(1): $$mutant was not noticed"; exit 1; }; done
 
 sabotaged: install
 	@mkdir -p .cache

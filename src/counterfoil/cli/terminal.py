@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -44,9 +45,15 @@ def console(stream: TextIO | None = None) -> Console:
     """
     from rich.console import Console
 
+    class Page(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError(
+                errno.EPIPE, os.strerror(errno.EPIPE)
+            )  # rich would exit by a code that means something else here
+
     out = sys.stdout if stream is None else stream
     terminal = out.isatty()
-    return Console(
+    return Page(
         file=out,
         force_terminal=terminal,
         color_system="auto" if wants_colour(out) else None,

@@ -35,8 +35,11 @@ SERVERS = ("provider", "proxy")
 EPILOG = """\
 exit codes:
   0    everything came out as it must
-  1    a rule is broken; the JSON says which (and so it must with --sabotage)
-  3    the run could not be made or not be finished; it says nothing about the rules
+  1    a rule is broken (and with --sabotage one must be)
+  3    the run could not be made, not be finished or not be told, or met nothing that a rule is about: it says nothing
+  130  stopped by Ctrl+C
+  141  whoever read the output went away
+  143  stopped by SIGTERM
 """
 
 
@@ -86,7 +89,25 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
     if asked.command == "certify" and asked.life < asked.deadline:
         said = f"--life {asked.life:g} is shorter than --deadline {asked.deadline:g}"
         raise RunFailed(f"{said}: a worker that waits as long as it may could not end in time")
+    _meant(asked)
     return asked
+
+
+def _meant(asked: argparse.Namespace) -> None:
+    """Refuse options that nothing would come of: whoever gave them must not take the answer for theirs.
+
+    Raises:
+        RunFailed: there is one.
+    """
+    for command, only_tells, why, idle in (
+        ("matrix", lambda: asked.list, "--list plays nothing", ("cell", "mutants", "sabotage", "keep")),
+        ("mutants", lambda: asked.list, "--list tries nothing", ("only", "keep")),
+        ("contracts", lambda: not asked.check, "without --check nothing is checked", ("sabotage", "keep")),
+        ("simulate", lambda: asked.world is not None, "--world tells one world", ("operations", "keep")),
+    ):
+        given = [name for name in idle if asked.command == command and getattr(asked, name)]
+        if given and only_tells():
+            raise RunFailed(f"{why}: --{given[0]} would come to nothing")
 
 
 def parted(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -105,7 +126,9 @@ def _parser(prog: str, description: str) -> _Parser:
 def _shared(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="write one JSON object to standard output, nothing else")
     command.add_argument("--keep", type=Path, metavar="DIR", help="leave the raw ground truth in a new folder")
-    command.add_argument("--sabotage", metavar="MUTANT", help="turn one safety rule off; the command must notice")
+    command.add_argument(
+        "--sabotage", metavar="MUTANT", help="turn one safety rule off; exit code 1 says that it was noticed"
+    )
 
 
 def _operations(command: argparse.ArgumentParser) -> None:
@@ -117,7 +140,7 @@ def _operations(command: argparse.ArgumentParser) -> None:
 
 def _kills(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--kills", metavar="N", type=count(0, KILLS_MAX), default=KILLS,
+        "--kills", metavar="N", type=count(1, KILLS_MAX), default=KILLS,
         help=f"kills under each contract (default {KILLS})",
     )  # fmt: skip
 
@@ -160,7 +183,7 @@ def _rounds(command: argparse.ArgumentParser) -> None:
 
 def _simulated(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--operations", metavar="N", type=count(1, SIMULATED_MAX), default=SIMULATED,
+        "--operations", metavar="N", type=count(1, SIMULATED_MAX), default=None,
         help=f"operations at least (default {SIMULATED})",
     )  # fmt: skip
     command.add_argument("--world", metavar="N", type=count(0, SIMULATED_MAX), help="tell one world of that seed")

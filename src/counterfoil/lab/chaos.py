@@ -7,7 +7,6 @@ is turned off, a run of everything goes on until nothing is left to do, and what
 from __future__ import annotations
 
 import random
-import signal
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -63,8 +62,6 @@ def run(top: Path, plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
         RunFailed: it could not be made, or a worker ended in a way that no trouble explains.
     """
     began = time.monotonic()
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script's background: every child would be deaf to it too
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     chance = random.Random(plan.seed)
     with disk(top, plan.full) as room, ExitStack() as house:
         scene = Scene(top, room, plan.mutant, chance, house)

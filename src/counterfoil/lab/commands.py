@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
+import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from counterfoil.cli import exits
 from counterfoil.domain.errors import CounterfoilError
 from counterfoil.lab import arguments as command_line
+from counterfoil.lab import report
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.processes import NotReady
 from counterfoil.lab.sabotage import checked
@@ -24,46 +26,64 @@ if TYPE_CHECKING:
 Step = Callable[[str], None]
 """Is told what a run has come to."""
 
-HELD, BROKEN, NOT_RUN = 0, 1, 3
-"""Every rule held; one is broken; the run says nothing about them."""
-
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = "--json" in command_line.parted(given)[0]
+    _attend()
+    try:
+        code = _told(given, as_json="--json" in command_line.parted(given)[0])
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:  # nothing but the last word itself: no exit code of Python's may stand for it
+        return report.unheard(error)
+    return code
+
+
+def _attend() -> None:
+    """Hear Ctrl+C in a script's background too, which is deaf to it, and have an error stream in any case."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as long as the process
+
+
+def _told(given: Sequence[str], *, as_json: bool) -> int:
+    """Carry a command line out to its last word.
+
+    Raises:
+        OSError: standard output takes nothing.
+    """
     try:
         if given and given[0] in command_line.SERVERS:
             return _serve(*given)
         with exits.terminable():
             return _carry_out(command_line.read(given))
+    except BrokenPipeError:
+        raise
     except (RunFailed, NotReady, CounterfoilError, OSError) as error:
-        return _not_run(str(error), as_json=as_json)
+        return report.failed(str(error), as_json=as_json)
     except SystemExit as left:  # --help has said everything, and a server has its own last word
-        return NOT_RUN if left.code else HELD
+        return report.NOT_RUN if left.code else report.HELD
     except exits.Terminated:
-        return exits.TERMINATED
+        return report.failed("stopped by SIGTERM", as_json=as_json, code=exits.TERMINATED)
     except KeyboardInterrupt:
-        return exits.INTERRUPTED
+        return report.failed("stopped by Ctrl+C", as_json=as_json, code=exits.INTERRUPTED)
     except Exception as defect:  # noqa: BLE001 - the laboratory's own defect: Python's exit code 1 would blame a rule
         traceback.print_exc()
-        return _not_run(f"a defect of the laboratory's own ({type(defect).__name__})", as_json=as_json)
-
-
-def _not_run(why: str, *, as_json: bool) -> int:
-    print(f"counterfoil-lab: {why}", file=sys.stderr, flush=True)
-    if as_json:
-        print(json.dumps({"error": why}), flush=True)
-    return NOT_RUN
+        said = f"a defect of the laboratory's own ({type(defect).__name__})"
+        return report.failed(said, as_json=as_json)
 
 
 def _serve(name: str, *rest: str) -> int:
     """Serve until ended; the server reads its own arguments and hears signals itself."""
     main: Callable[[Sequence[str]], int] = importlib.import_module(f"counterfoil.lab.{name}").main
-    return NOT_RUN if main(rest) else HELD
+    return report.NOT_RUN if main(rest) else report.HELD
 
 
 def _carry_out(asked: argparse.Namespace) -> int:
+    if sys.stdout is None:
+        raise RunFailed("standard output is closed: nobody would hear what came out")
     checked(asked.sabotage, asked.command)
     return _RUNS[asked.command](asked)
 
@@ -75,7 +95,7 @@ def _recorded(asked: argparse.Namespace, steps: int, play: Callable[[Path, Step]
 
     with run_folder(asked.keep) as top:
         with progress(steps) as step:
-            result = play(top, step)
+            result = report.judged(play(top, step), asked.sabotage)
         if asked.keep:
             write_result(top, result)
     return result
@@ -91,13 +111,14 @@ def _bench(asked: argparse.Namespace) -> int:
             result = command.on_postgresql(rounds=asked.rounds, progress=_announce)
         else:
             result = command.run(rounds=asked.rounds, keep=keep, progress=_announce)
+        result = report.judged(result, asked.sabotage)
         if keep is not None:
             write_result(keep, result)
     if not asked.json:
         from counterfoil.cli.terminal import console
 
         command.show(result, console())
-    return _ended(result, as_json=asked.json)
+    return report.last_word(result, as_json=asked.json)
 
 
 def _announce(what: str) -> None:
@@ -118,6 +139,7 @@ def _demo(asked: argparse.Namespace) -> int:
         result = demo.as_json(rows)
         result["leaks"] = leaks(top)
         result["ok"] = result["ok"] and not result["leaks"]
+        result = report.judged(result, asked.sabotage)
         if asked.keep:
             for case in ACCIDENTS:
                 write_exports(demo.folder_of(top, case, GUARDED))
@@ -127,7 +149,7 @@ def _demo(asked: argparse.Namespace) -> int:
             from counterfoil.lab.demo_page import show
 
             show(rows, top, console())
-    return _ended(result, as_json=asked.json)
+    return report.last_word(result, as_json=asked.json)
 
 
 def _kill_loop(asked: argparse.Namespace) -> int:
@@ -139,7 +161,7 @@ def _kill_loop(asked: argparse.Namespace) -> int:
     plan = kill_loop.Plan(asked.operations, asked.kills, contracts, asked.seed, asked.sabotage)
     with run_folder(asked.keep) as top:
         with progress(len(contracts) * (asked.kills + 1)) as step:
-            result = kill_loop.run(top, plan, step)
+            result = report.judged(kill_loop.run(top, plan, step), asked.sabotage)
         if asked.keep:
             for contract in contracts:
                 write_exports(top / contract)
@@ -149,7 +171,7 @@ def _kill_loop(asked: argparse.Namespace) -> int:
         from counterfoil.lab.kill_page import show
 
         show(result, console())
-    return _ended(result, as_json=asked.json)
+    return report.last_word(result, as_json=asked.json)
 
 
 def _approvals(asked: argparse.Namespace) -> int:
@@ -161,13 +183,14 @@ def _approvals(asked: argparse.Namespace) -> int:
         from counterfoil.lab.approvals_page import show
 
         show(result, console())
-    return _ended(result, as_json=asked.json)
+    return report.last_word(result, as_json=asked.json)
 
 
 def _simulate(asked: argparse.Namespace) -> int:
     from counterfoil.lab import simulate
 
-    plan = simulate.Plan(operations=asked.operations, seed=asked.seed, sabotage=asked.sabotage)
+    operations = asked.operations or command_line.SIMULATED
+    plan = simulate.Plan(operations=operations, seed=asked.seed, sabotage=asked.sabotage)
     if asked.world is not None:
         return _one_world(plan, asked.world, as_json=asked.json)
     result = _recorded(asked, plan.worlds, lambda top, step: simulate.run(plan, top if asked.keep else None, step))
@@ -176,18 +199,21 @@ def _simulate(asked: argparse.Namespace) -> int:
         from counterfoil.lab.simulate_page import show
 
         show(result, console())
-    return _ended(result, as_json=asked.json)
+    return report.last_word(result, as_json=asked.json)
 
 
 def _one_world(plan: Plan, world: int, *, as_json: bool) -> int:
-    from counterfoil.cli.terminal import console
     from counterfoil.lab.simulate import story
-    from counterfoil.lab.simulate_page import tell
 
-    if not as_json:
-        return BROKEN if tell(story(plan, world), console()) else HELD
-    *_, last = story(plan, world)
-    return _ended({**last, "ok": not last["violations"]}, as_json=True)
+    if as_json:
+        *_, last = story(plan, world)
+        broken = len(last["violations"])
+    else:
+        from counterfoil.cli.terminal import console
+        from counterfoil.lab.simulate_page import tell
+
+        last, broken = {}, tell(story(plan, world), console())
+    return report.last_word(report.judged({**last, "ok": not broken}, plan.sabotage), as_json=as_json)
 
 
 def _exhaust(asked: argparse.Namespace) -> int:
@@ -202,13 +228,13 @@ def _exhaust(asked: argparse.Namespace) -> int:
         from counterfoil.lab.exhaust_page import show
 
         show(result, console())
-    return _ended(result, as_json=asked.json)
+    return report.last_word(result, as_json=asked.json)
 
 
 def _matrix(asked: argparse.Namespace) -> int:
     from counterfoil.lab.matrix import command, page
 
-    plan = command.Plan(cells=tuple(asked.cell), mutants=asked.mutants, sabotage=asked.sabotage)
+    plan = command.Plan(cells=tuple(dict.fromkeys(asked.cell)), mutants=asked.mutants, sabotage=asked.sabotage)
     if asked.list:
         result: dict[str, Any] = {"rows": command.listed(), "ok": True}
     else:
@@ -217,7 +243,7 @@ def _matrix(asked: argparse.Namespace) -> int:
         from counterfoil.cli.terminal import console
 
         (page.show_list(result["rows"], console()) if asked.list else page.show(result, plan.names, console()))
-    return _ended(result, as_json=asked.json)
+    return report.last_word(result, as_json=asked.json)
 
 
 def _mutants(asked: argparse.Namespace) -> int:
@@ -226,14 +252,14 @@ def _mutants(asked: argparse.Namespace) -> int:
     if asked.list:
         result: dict[str, Any] = {"mutants": command.listed(), "ok": True}
     else:
-        plan = command.Plan(tier=asked.tier, slugs=tuple(map(str, map(checked, asked.only))))
+        plan = command.Plan(tier=asked.tier, slugs=tuple(dict.fromkeys(asked.only)))
         steps = len(plan.hunts())
         result = _recorded(asked, steps, lambda top, step: command.run(plan, step, top if asked.keep else None))
     if not asked.json:
         from counterfoil.cli.terminal import console
 
         (page.show_list(result["mutants"], console()) if asked.list else page.show(result, console()))
-    return _ended(result, as_json=asked.json)
+    return report.last_word(result, as_json=asked.json)
 
 
 def _images(asked: argparse.Namespace) -> int:
@@ -246,7 +272,7 @@ def _images(asked: argparse.Namespace) -> int:
         from counterfoil.lab.images.page import show
 
         show(result, console())
-    return _ended(result, as_json=asked.json)
+    return report.last_word(result, as_json=asked.json)
 
 
 def _chaos(asked: argparse.Namespace) -> int:
@@ -258,7 +284,7 @@ def _chaos(asked: argparse.Namespace) -> int:
     plan = chaos.Plan(asked.kills, asked.seed, asked.sabotage, Full(asked.disk) if asked.disk else None)
     with run_folder(asked.keep) as top:
         with progress(chaos.rounds_of(asked.kills)) as step:
-            result = chaos.run(top, plan, step)
+            result = report.judged(chaos.run(top, plan, step), asked.sabotage)
         if asked.keep:
             write_exports(top)
             write_result(top, result)
@@ -267,7 +293,7 @@ def _chaos(asked: argparse.Namespace) -> int:
         from counterfoil.lab.chaos_page import show
 
         show(result, console())
-    return _ended(result, as_json=asked.json)
+    return report.last_word(result, as_json=asked.json)
 
 
 def _contracts(asked: argparse.Namespace) -> int:
@@ -275,7 +301,7 @@ def _contracts(asked: argparse.Namespace) -> int:
 
     names = command.chosen(asked.contract)
     if not asked.check:
-        return _ended({"contracts": names, "ok": True}, as_json=True) if asked.json else _named(names)
+        return _named(names, as_json=asked.json)
     result = _recorded(
         asked, len(names), lambda top, step: command.run(names, top if asked.keep else None, step, asked.sabotage)
     )
@@ -284,12 +310,13 @@ def _contracts(asked: argparse.Namespace) -> int:
         from counterfoil.lab.catalogue.page import show
 
         show(result, console())
-    return _ended(result, as_json=asked.json)
+    return report.last_word(result, as_json=asked.json)
 
 
-def _named(names: list[str]) -> int:
-    print("\n".join(names), flush=True)
-    return HELD
+def _named(names: list[str], *, as_json: bool) -> int:
+    if not as_json:
+        print("\n".join(names), flush=True)
+    return report.last_word({"contracts": names, "ok": True}, as_json=as_json)
 
 
 def _certify(asked: argparse.Namespace) -> int:
@@ -305,7 +332,7 @@ def _certify(asked: argparse.Namespace) -> int:
         with progress(len(ACCIDENTS)) as step:
             bounds = certify.Bounds(asked.deadline, asked.life)
             trials = certify.run(top, asked.worker, bounds, asked.sabotage, step)
-        result = certify.as_json(trials)
+        result = report.judged(certify.as_json(trials), asked.sabotage)
         if asked.keep:
             for folder in (top / case for case in ACCIDENTS):
                 for receipts in certify.receipts_of(folder):
@@ -318,13 +345,7 @@ def _certify(asked: argparse.Namespace) -> int:
         from counterfoil.lab.certify_page import show
 
         show(trials, result["why"], console(), kept=bool(asked.keep))
-    return _ended(result, as_json=asked.json)
-
-
-def _ended(result: Mapping[str, Any], *, as_json: bool) -> int:
-    if as_json:
-        print(json.dumps(result), flush=True)
-    return HELD if result["ok"] else BROKEN
+    return report.last_word(result, as_json=asked.json)
 
 
 _RUNS: Mapping[str, Callable[[argparse.Namespace], int]] = {

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.shares import cores, told_by
+from counterfoil.lab.shares import cores, told_by_all
 from counterfoil.lab.world.options import BASES
 from counterfoil.lab.world.provider import KINDS
 
@@ -53,11 +52,11 @@ def run(plan: Plan, step: Callable[[str], None], keep: Path | None = None) -> di
     started = time.monotonic()
     tasks = plan.tasks
     rows = []
-    with ThreadPoolExecutor(max_workers=cores()) as pool:
-        waiting = [pool.submit(_explored, plan, keep, *task) for task in tasks]
-        for done in as_completed(waiting):
-            rows.append(done.result())
-            step(f"{rows[-1]['kind']}, {rows[-1]['base']}")
+    for row in _explored(plan, keep):
+        rows.append(row)
+        step(f"{row['kind']}, {row['base']}")
+    if len(rows) != len(tasks):
+        raise RunFailed(f"{len(tasks) - len(rows)} of {len(tasks)} searches did not come to an end")
     rows.sort(key=lambda row: tasks.index((row["kind"], row["base"])))
     schedules: dict[str, int] = {}
     for row in rows:
@@ -75,10 +74,9 @@ def run(plan: Plan, step: Callable[[str], None], keep: Path | None = None) -> di
     }  # fmt: skip
 
 
-def _explored(plan: Plan, keep: Path | None, kind: str, base: str) -> dict[str, Any]:
-    most, left = str(plan.most or sys.maxsize), () if keep is None else (str(keep),)
-    given = (kind, base, str(plan.faults), str(plan.switches), most, *left)
-    lines = list(told_by(plan.sabotage, "counterfoil.lab.world.searching", *given))
-    if len(lines) != 1:
-        raise RunFailed(f"the search of {kind} from {base} did not come to an end")
-    return lines[0]
+def _explored(plan: Plan, keep: Path | None) -> Iterator[dict[str, Any]]:
+    """Each search as it ends."""
+    bounds = (str(plan.faults), str(plan.switches), str(plan.most or sys.maxsize))
+    left = () if keep is None else (str(keep),)
+    shares = [(*task, *bounds, *left) for task in plan.tasks]
+    yield from told_by_all(plan.sabotage, "counterfoil.lab.world.searching", shares, most=cores())

@@ -6,7 +6,8 @@ import subprocess
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from counterfoil.lab import sabotage
+from counterfoil.cli import exits
+from counterfoil.lab import sabotage, tether
 from counterfoil.lab.credential import ENVIRONMENT
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.processes import Child
@@ -30,7 +31,7 @@ def start_run(
         wait_seconds: how long it may wait for what is unknown after its last line.
         mutant: a rule that is off in it, or None.
         more: further arguments of it.
-        under: a module that runs it, with that one's arguments.
+        under: a module that runs it, with that one's arguments; default: one that lets it outlive nobody.
     """
     arguments = ("run", str(intents), "--concurrency", str(calls), "--wait", str(wait_seconds), "--json", *more)
     return start(arguments, mutant=mutant, under=under)
@@ -40,7 +41,7 @@ def start(arguments: Sequence[str], *, mutant: str | None, under: Sequence[str] 
     """Start the command line with these arguments; see `start_run`."""
     argv = sabotage.command(mutant, CLI, *arguments)
     at = argv.index("-m") + 1
-    return Child([*argv[:at], *under, *argv[at:]], env=ENVIRONMENT, ready_seconds=None)
+    return Child([*argv[:at], *(under or (tether.__name__,)), *argv[at:]], env=ENVIRONMENT, ready_seconds=None)
 
 
 def check_ended(child: Child, what: str, codes: Collection[int] = ENDED) -> int:
@@ -54,5 +55,6 @@ def check_ended(child: Child, what: str, codes: Collection[int] = ENDED) -> int:
     except subprocess.TimeoutExpired as error:
         raise RunFailed(f"{what} did not end by itself") from error
     if code not in codes:
-        raise RunFailed(f"{what} ended with {code}: {child.errors()}")
+        said = child.errors() or dict(exits.EXITS).get(code, "it said nothing")
+        raise RunFailed(f"{what} ended with {code}: {said}")
     return code

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,26 +18,42 @@ STORE, RESULT, EXPORTS = "receipts.db", "result.json", "exports"
 
 @contextlib.contextmanager
 def run_folder(keep: Path | None) -> Iterator[Path]:
-    """Give a folder that is empty at first.
+    """Give a folder that is empty at first, and nobody else's until it is given back.
 
     Args:
         keep: stays behind; None: a temporary one that is removed.
 
     Raises:
-        RunFailed: the folder cannot be made or holds something: two runs mixed would count as neither.
+        RunFailed: the folder cannot be made, holds something or is another run's: two mixed would count as neither.
     """
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="counterfoil-lab-") as folder:
             yield Path(folder)
         return
+    with _claimed(keep):
+        if any(keep.iterdir()):
+            raise RunFailed(f"--keep {keep}: is not empty; name a new folder, so that no two runs are counted as one")
+        yield keep.absolute()
+
+
+@contextlib.contextmanager
+def _claimed(folder: Path) -> Iterator[None]:
+    """Make a folder and hold a lock on it, before anybody looks whether it is empty."""
     try:
-        keep.mkdir(parents=True, exist_ok=True)
-        taken = any(keep.iterdir())
+        folder.mkdir(parents=True, exist_ok=True)
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise RunFailed(f"--keep {keep}: cannot be used ({error.strerror})") from error
-    if taken:
-        raise RunFailed(f"--keep {keep}: is not empty; name a new folder, so that no two runs are counted as one")
-    yield keep.absolute()
+        raise RunFailed(f"--keep {folder}: cannot be used ({error.strerror})") from error
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(held)
+        why = "another run has it" if isinstance(error, BlockingIOError) else f"cannot be locked ({error.strerror})"
+        raise RunFailed(f"--keep {folder}: {why}; name a new folder") from error
+    try:
+        yield
+    finally:
+        os.close(held)
 
 
 def write_result(folder: Path, result: dict[str, Any]) -> None:

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
+from counterfoil.cli import exits
+
 _READ_BYTES = 1024  # nothing is ever said over the pipe; only its end matters
 
 
@@ -42,10 +44,17 @@ def on_parent_gone(act: Callable[[], object]) -> None:
 
 
 def main() -> None:
-    """Run a module as if by ``python -m``, and end it by SIGTERM when the parent is gone."""
+    """Run a module as if by ``python -m``, and end it by SIGTERM when the parent is gone.
+
+    Whoever tells it to end lets it tidy up: its temporary folders go with it.
+    """
     on_parent_gone(lambda: os.kill(os.getpid(), signal.SIGTERM))
     sys.argv = sys.argv[1:]
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    try:
+        with exits.terminable():
+            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    except exits.Terminated:
+        os.kill(os.getpid(), signal.SIGTERM)  # nobody hears it any more: it ends as it was told to
 
 
 if __name__ == "__main__":

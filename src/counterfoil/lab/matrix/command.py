@@ -33,7 +33,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """Refuse what cannot be played.
 
         Raises:
-            RunFailed: a cell that there is not; one rule off for all of them, and another for each.
+            RunFailed: a cell that there is not; none that can be played yet; one rule off for all of them, and another
+                for each.
         """
         if self.mutants and self.sabotage:
             raise RunFailed("--mutants turns a rule off for each cell: with --sabotage there would be two")
@@ -42,6 +43,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
                 raise RunFailed(
                     f"--cell {name}: there is no such cell; they are called 1-K to 45-B (K, N, LS, LE, 0, B)"
                 )
+        if not able(self.names):
+            raise RunFailed(f"--cell {self.cells[0]}: cannot be played yet; it awaits {CELLS[self.cells[0]].awaits}")
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.matrix.cells import CELLS, Cell
 from counterfoil.lab.matrix.judge import NO_KILL
-from counterfoil.lab.shares import cores, told_by
+from counterfoil.lab.shares import pool, told_by
 from counterfoil.lab.world.score import law_of
 
 PLAYING = "counterfoil.lab.matrix.playing"
@@ -41,9 +41,9 @@ def tried(cells: Iterable[Cell], step: Callable[[str], None]) -> Iterator[Notice
     by_mutant: dict[str, list[str]] = {}
     for cell in cells:
         by_mutant.setdefault(cell.mutant, []).append(cell.name)
-    with ThreadPoolExecutor(max_workers=cores()) as pool:
+    with pool() as threads:
         most_first = sorted(by_mutant.items(), key=lambda each: -len(each[1]))
-        waiting = {pool.submit(_played, mutant, names): mutant for mutant, names in most_first}
+        waiting = {threads.submit(_played, mutant, names): mutant for mutant, names in most_first}
         for done in as_completed(waiting):
             mutant = waiting[done]
             for line in done.result():

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.journal import Journal
 from counterfoil.lab.mutants.catalogue import BAR, CATALOGUE, MUTANTS, WORLDS, Mutant
 from counterfoil.lab.mutants.trials import Trial, controls, tried
-from counterfoil.lab.shares import cores
+from counterfoil.lab.shares import pool
 
 TRIALS = "trials.jsonl"
 TIERS = ("pr", "full")
@@ -31,6 +32,21 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     tier: str
     slugs: tuple[str, ...] = ()
     """Only these; none: all of the tier."""
+
+    def __post_init__(self) -> None:
+        """Refuse a mutant that would not be tried.
+
+        Raises:
+            RunFailed: there is none of that name, it is pending, or another tier's.
+        """
+        able = {m.slug for m in self.chosen()}
+        for slug in self.slugs:
+            if slug not in MUTANTS:
+                raise RunFailed(f"--only {slug}: there is no such mutant; there are: {', '.join(sorted(MUTANTS))}")
+            if MUTANTS[slug].awaits:
+                raise RunFailed(f"--only {slug}: cannot be tried yet; it awaits {MUTANTS[slug].awaits}")
+            if slug not in able:
+                raise RunFailed(f"--only {slug}: is not of the tier {self.tier}")
 
     def chosen(self) -> list[Mutant]:
         """The mutants to try, those that take longest first."""
@@ -80,8 +96,8 @@ def run(plan: Plan, step: Callable[[str], None], keep: Path | None = None) -> di
 
 def _tried(plan: Plan, keep: Path | None, step: Callable[[str], None]) -> Iterator[Trial]:
     journal = None if keep is None else Journal(keep / TRIALS)
-    with ThreadPoolExecutor(max_workers=cores()) as pool:
-        waiting = [pool.submit(tried, mutant, range(at, at + WORLDS_MAX), keep) for mutant, at in plan.hunts()]
+    with pool() as threads:
+        waiting = [threads.submit(tried, mutant, range(at, at + WORLDS_MAX), keep) for mutant, at in plan.hunts()]
         for done in as_completed(waiting):
             trial = done.result()
             if journal is not None:
