@@ -6,25 +6,28 @@ what it did is what the provider wrote down.
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterfoil.domain.words import Outcome
-from counterfoil.lab import sabotage
+from counterfoil.lab import orphans, sabotage
 from counterfoil.lab.accident import ACCIDENTS, Accident, committed, let_pass
 from counterfoil.lab.control import drain
 from counterfoil.lab.credential import ENVIRONMENT
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.processes import ERRORS, Child, start_provider
+from counterfoil.lab.orphans import Orphan, left_behind
+from counterfoil.lab.processes import ERRORS, STOP_SECONDS, Child, start_provider
 from counterfoil.lab.provider import ACCOUNT
 from counterfoil.lab.scoreboard import count_effects, read_only
+from counterfoil.lab.watch import reached
 from counterfoil.store.opening import APPLICATION_ID
 
 GUARDED, UNGUARDED = "guarded", "unguarded"
@@ -36,6 +39,10 @@ FIRST, SECOND = "first-life.out", "second-life.out"
 
 MARGIN_SECONDS = 0.5
 """Waited beyond the deadline that the worker was told, because a worker counts it from a little later."""
+PROMISED_SECONDS_MAX = 60.0
+"""How far beyond that deadline a receipt may promise something: no more is waited for it."""
+END_BYTES = 1 << 16
+"""How much is read of what a worker said: its last words."""
 KEY_BYTES = 4
 """Enough that no two runs ask a worker for the same key: it may remember more than it is told to."""
 
@@ -91,15 +98,15 @@ def run(
         step: told of each case before it begins.
 
     Raises:
-        RunFailed: there is no such program, or the rule could not be turned off in it.
+        RunFailed: there is no such program, it cannot be started, or the rule could not be turned off in it.
     """
-    if shutil.which(command[0]) is None:
-        raise RunFailed(f"{command[0]}: there is no such program")
+    _startable(command[0])
+    here = orphans.adopt()
     off = sabotage.Everywhere(top, mutant)
     trials = []
     for case, accident in ACCIDENTS.items():
         step(f"{case}: {accident.told}")
-        trials.append(_Case(top / case, command, bounds, off.environment).play(case, accident))
+        trials.append(_Case(top / case, command, bounds, off.environment, here).play(case, accident))
     off.check()
     return trials
 
@@ -118,10 +125,21 @@ def subject_of(command: Sequence[str]) -> str:
     return Path((named or command)[-1 if named else 0]).name
 
 
+def _startable(program: str) -> None:
+    if shutil.which(program) is not None:
+        return
+    there = Path(program)
+    why = "is a folder" if there.is_dir() else "may not be executed" if there.exists() else "there is no such program"
+    raise RunFailed(f"{program}: {why}")
+
+
 class _Case:
     """One worker, one provider, one accident."""
 
-    def __init__(self, folder: Path, command: Sequence[str], bounds: Bounds, also: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, command: Sequence[str], bounds: Bounds, also: Mapping[str, str], here: Collection[int]
+    ) -> None:
+        self._known = set(here)
         self._folder, self._command, self._bounds, self._also = folder, command, bounds, also
         self._state = folder / STATE
         self._state.mkdir(parents=True)
@@ -130,11 +148,12 @@ class _Case:
         begun, waited, met = time.monotonic(), 0.0, True
         key = f"order-{case}-{secrets.token_hex(KEY_BYTES)}"
         with start_provider(self._folder, rules=[accident.rule]) as provider:
+            self._known.add(provider.pid)
             environment = {**self._also, **told(provider.port, key, self._state, self._bounds.deadline_seconds)}
             if accident.killed:
                 met = self._die(environment)
-                waited = let_pass(accident, self._over, self._bounds.life_seconds)
-            outcome = self._live(environment)
+                waited = let_pass(accident, self._over, self._bounds.deadline_seconds + PROMISED_SECONDS_MAX)
+            outcome, left = self._live(environment)
             drain(provider.port)
         sent, effects = count_effects(self._folder)
         row = Row(
@@ -146,10 +165,14 @@ class _Case:
             outcome=outcome,
             waited_seconds=round(waited, 3),
         )
-        return Trial(row, self._against(row, met=met), time.monotonic() - begun, self._last_words())
+        return Trial(row, self._against(row, left, met=met), time.monotonic() - begun, self._last_words())
 
     def _start(self, environment: Mapping[str, str], output: str) -> Child:
-        return Child(self._command, env=environment, ready_seconds=None, output=self._folder / output)
+        try:
+            return Child(self._command, env=environment, ready_seconds=None, output=self._folder / output)
+        except OSError as error:
+            why = f"cannot be started ({error.strerror}); is there what its first line names?"
+            raise RunFailed(f"{self._command[0]}: {why}") from error
 
     def _die(self, environment: Mapping[str, str]) -> bool:
         """Let the worker live until the provider has committed, then kill all of it; say whether it came to that."""
@@ -157,19 +180,27 @@ class _Case:
         try:
             return committed(worker, self._folder, self._bounds.life_seconds)
         finally:
-            worker.kill_all()
+            self._kill(worker)
 
-    def _live(self, environment: Mapping[str, str]) -> str:
-        """Let the worker live to its end and return the outcome."""
+    def _live(self, environment: Mapping[str, str]) -> tuple[str, list[Orphan]]:
+        """Let the worker live to its end; return the outcome, and what still runs after its every deadline."""
         worker = self._start(environment, SECOND)
         try:
             code = worker.wait(self._bounds.life_seconds)
+            reached(lambda: not left_behind(self._known), self._bounds.deadline_seconds + MARGIN_SECONDS)
+            left = left_behind(self._known)
         except subprocess.TimeoutExpired:
-            return NEVER_ENDED
+            return NEVER_ENDED, []
         finally:
-            worker.kill_all()  # and what it may have left running: it could send after the count
-        said = (self._folder / SECOND).read_text("utf-8", "replace").split()
-        return said[-1] if said and said[-1] in set(Outcome) else f"exit {code}"
+            self._kill(worker)  # and what it may have left running: it could send after the count
+        said = _end_of(self._folder / SECOND).split()
+        return (said[-1] if said and said[-1] in set(Outcome) else f"exit {code}"), left
+
+    def _kill(self, worker: Child) -> None:
+        """Kill the worker and whatever it has started, in whatever session."""
+        worker.kill_all()
+        if not orphans.kill_all(self._known, STOP_SECONDS):
+            raise RunFailed("what the worker has started could not be ended")
 
     def _last_words(self) -> str:
         said = [line for name in (FIRST, SECOND) for line in _errors(self._folder / name)]
@@ -183,11 +214,13 @@ class _Case:
                 over = max([over, *(deadline for (deadline,) in store.execute("SELECT deadline FROM operation"))])
         return over
 
-    def _against(self, row: Row, *, met: bool) -> str:
+    def _against(self, row: Row, left: Sequence[Orphan], *, met: bool) -> str:
         if row.outcome == NEVER_ENDED:
             return f"the worker did not end within {self._bounds.life_seconds:g} seconds"
         if row.effects > 1:
             return f"{row.effects} effects for one key"
+        if left:
+            return f"the worker left processes behind, which could still send: {', '.join(map(str, left))}"
         if not met:
             return "the worker ended before the provider had committed anything, so that it met no accident"
         return "" if row.effects else "no effect, so that the worker met no accident"
@@ -196,8 +229,15 @@ class _Case:
 def _errors(output: Path) -> list[str]:
     """What a life of the worker said on standard error, by line, without blank ones."""
     path = output.with_suffix(ERRORS)
-    lines = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
+    lines = _end_of(path).splitlines() if path.exists() else []
     return [line.strip() for line in lines if line.strip()]
+
+
+def _end_of(path: Path) -> str:
+    """The last of what was said: a worker may say more than memory holds."""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - END_BYTES))
+        return file.read().decode("utf-8", "replace")
 
 
 def told(port: int, key: str, state: Path, deadline_seconds: float) -> Mapping[str, str]:

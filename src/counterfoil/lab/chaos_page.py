@@ -37,8 +37,8 @@ def show(result: Mapping[str, Any], console: Console) -> None:
         console.print(
             "No effect twice, none without a receipt, no false outcome, and nothing unresolved without owner."
         )
-    else:
-        console.print(Text("Not every figure is what it must be.", style=f"bold {RED}"))
+    for said in result["why"]:
+        console.print(Text(said, style=f"bold {RED}"))
 
 
 def _named(name: str) -> str:

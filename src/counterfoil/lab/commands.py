@@ -45,7 +45,7 @@ def _attend() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as long as the process
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process
 
 
 def _told(given: Sequence[str], *, as_json: bool) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -11,10 +12,14 @@ from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
+from counterfoil.cli.terminal import note
 from counterfoil.lab.failure import RunFailed
 
 TMPFS_BYTES = 64 << 20
 """Many times what the receipts of a run take, and little enough to be filled in a moment."""
+SOURCE = "counterfoil-lab-"
+"""How the file system of a run is called; the run's process id follows."""
+MOUNTS = Path("/proc/self/mounts")
 MOUNT_SECONDS_MAX = 10.0
 BUSY_SECONDS = 2.0
 """How long somebody else's transaction is waited for; a stopped process may have one open."""
@@ -78,6 +83,7 @@ def disk(home: Path, wanted: Full | None) -> Iterator[Disk]:
     if wanted not in (None, Full.TMPFS):
         yield Disk(home, wanted)
         return
+    _clear_up()
     folder = home / "disk"
     folder.mkdir()
     if not _mounted(folder):
@@ -97,7 +103,18 @@ def disk(home: Path, wanted: Full | None) -> Iterator[Disk]:
 
 def _mounted(folder: Path) -> bool:
     size = f"size={TMPFS_BYTES},mode=0700"
-    return os.geteuid() == 0 and _run("mount", "-t", "tmpfs", "-o", size, "counterfoil-lab", str(folder))
+    return os.geteuid() == 0 and _run("mount", "-t", "tmpfs", "-o", size, f"{SOURCE}{os.getpid()}", str(folder))
+
+
+def _clear_up() -> None:
+    """Unmount what runs that were killed have left, and say so."""
+    for line in MOUNTS.read_text("utf-8").splitlines() if MOUNTS.exists() else ():
+        source, where, *_ = line.split(" ")
+        if not source.startswith(SOURCE) or Path("/proc", source.removeprefix(SOURCE)).exists():
+            continue  # somebody else's, or that of a run that lives
+        folder = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), where)
+        if _run("umount", folder):
+            note(f"counterfoil-lab: unmounted {folder}, left by a run that was killed")
 
 
 def _run(*command: str) -> bool:

@@ -10,19 +10,18 @@ from rich.table import Table
 from rich.text import Text
 
 from counterfoil.cli.marks import RED, STRONG, SUCCEEDED
+from counterfoil.lab.kill_loop import MUST_BE_NOUGHT
 from counterfoil.lab.kill_window import Window
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 COUNTED = ("operations", "effects", "unknown_seen", "safe_to_retry", "manual_review")
-ZERO = ("duplicates", "unrecorded", "excess_sends", "false_outcomes", "unsettled", "violations")
-"""Figures that must be nought."""
 
 
 def show(result: Mapping[str, Any], console: Console) -> None:
     """Print the figures of every contract."""
-    names = [*COUNTED, *ZERO]
+    names = [*COUNTED, *MUST_BE_NOUGHT]
     table = Table("", *(name.replace("_", " ") for name in names), box=SIMPLE_HEAD, pad_edge=False)
     windows = Table("", "kills", *(w.value.replace("_", " ") for w in Window), box=SIMPLE_HEAD, pad_edge=False)
     for column in (*table.columns[1:], *windows.columns[1:]):
@@ -35,11 +34,11 @@ def show(result: Mapping[str, Any], console: Console) -> None:
     console.print(windows)
     if result["ok"]:
         console.print("No effect twice, none without a receipt, and no receipt that says what did not happen.")
-    else:
-        console.print(Text("Not every figure is what it must be.", style=f"bold {RED}"))
+    for said in result["why"]:
+        console.print(Text(said, style=f"bold {RED}"))
 
 
 def _figure(name: str, value: int) -> Text:
-    if name in ZERO:
+    if name in MUST_BE_NOUGHT:
         return Text(str(value), style=SUCCEEDED if value == 0 else f"bold {RED}")
     return Text(str(value))

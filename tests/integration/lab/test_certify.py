@@ -175,6 +175,86 @@ threading.Event().wait()
     assert all(gone(pid) for pid in started)
 
 
+ONCE = """
+import subprocess, sys
+def later(program, **how):
+    return subprocess.Popen([sys.executable, "-c", program], **how)
+def once():
+    try:
+        open(os.environ["COUNTERFOIL_LAB_STATE"] + "/sent", "x")
+        send()
+    except OSError:
+        pass
+"""
+"""How a worker sends at most once in all its lives, and starts what may outlive it."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [{}, {"start_new_session": True}])
+def test_a_worker_that_sends_after_its_end_is_counted(how):
+    """What it leaves running, in a session of its own or not, is waited for as long as the worker may wait."""
+    program = f"{ONCE}\nonce()\nlater({SENDS + 'send()'!r}, **{how})"
+    code, result, _ = certify("--json", "--deadline", 9, command=python(program))
+    assert (code, result["why"]) == (1, [f"{case}: 2 effects for one key" for case in CASES])
+
+
+@pytest.mark.slow
+def test_a_worker_that_leaves_something_running_is_not_certified(tmp_path):
+    """It could send when nobody counts any more: it is named, and ended; so is what outlives the worker's kill."""
+    pids = tmp_path / "pids"
+    program = f"""{ONCE}
+child = later("import threading; threading.Event().wait()", start_new_session=True)
+print(child.pid, file=open({str(pids)!r}, "a"), flush=True)
+once()
+"""
+    code, result, _ = certify("--json", *SOON, command=python(program))
+    assert (code, [row["effects"] for row in result["rows"]]) == (1, [1, 1, 1])
+    started = [int(pid) for pid in pids.read_text().split()]
+    for case, why, pid in zip(CASES, result["why"], (started[0], started[2], started[4]), strict=True):
+        assert why.startswith(f"{case}: the worker left processes behind, which could still send: ")
+        assert why.endswith(f" ({pid})")
+    assert all(gone(pid) for pid in started)
+
+
+@pytest.mark.slow
+def test_a_worker_may_end_before_what_it_started():
+    """What has ended by its deadline, and sent nothing, holds nothing against it."""
+    program = f"{ONCE}\nonce()\nlater('import sys; sys.stdin.read()', stdin=subprocess.PIPE)"
+    code, result, _ = certify("--json", "--deadline", 5, command=python(program))
+    assert (code, result["why"]) == (0, [])
+
+
+@pytest.mark.slow
+def test_what_the_laboratory_waits_for_is_not_the_workers_life():
+    """A worker may have as little time as it may wait for: the wait before its last start is not its own."""
+    code, result, _ = certify("--json", "--life", "2", "--deadline", "2", command=python("send()"))
+    assert (code, [row["case"] for row in result["rows"]]) == (1, CASES)
+
+
+@pytest.mark.slow
+def test_a_worker_may_say_more_than_memory_holds():
+    """Only the end of what it said is read."""
+    code, result, _ = certify(
+        "--json", *SOON, command=python("os.truncate(1, 1 << 40)\nos.lseek(1, 0, 2)\nprint()\nprint('unknown')")
+    )
+    assert (code, [row["outcome"] for row in result["rows"]]) == (1, ["unknown"] * 3)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda file: file.write_text("text"), "may not be executed"),
+        (lambda file: file.mkdir(), "is a folder"),
+        (lambda file: (file.write_text("#!/no/such/interpreter\n"), file.chmod(0o700)), "cannot be started"),
+    ],
+)
+def test_what_cannot_be_started_says_why(tmp_path, make, why):
+    """There is such a file: that it is no program is said of it."""
+    make(tmp_path / "worker")
+    code, said, _ = certify("--json", *SOON, command=[tmp_path / "worker"])
+    assert (code, said["error"].startswith(f"{tmp_path / 'worker'}: {why}")) == (3, True)
+
+
 @pytest.mark.slow
 def test_a_worker_may_say_as_much_as_it_likes():
     """A worker that writes more than a pipe holds is not held up, and only its last word is taken for its outcome."""

@@ -237,3 +237,34 @@ def test_a_small_disk_is_full_and_free_again(tmp_path):
         room.fill(1 << 20)
     assert (tmp_path / "receipts.db").read_bytes() == b"kept"
     assert not {"disk", BALLAST} & {path.name for path in tmp_path.iterdir()}
+
+
+LEFT = """
+import sys, threading
+from pathlib import Path
+from counterfoil.lab.disk import disk
+with disk(Path(sys.argv[1]), None) as room:
+    print(room.full.value, flush=True)
+    threading.Event().wait()
+"""
+
+
+def test_the_small_disk_of_a_killed_run_is_unmounted_by_the_next(tmp_path, capfd):
+    """It is said where it was; that of a run that lives stays."""
+    for home in ("killed run", "living", "next"):
+        (tmp_path / home).mkdir()
+    starts = [sys.executable, "-c", LEFT]
+    with subprocess.Popen([*starts, tmp_path / "living"], stdout=subprocess.PIPE, text=True) as living:
+        if living.stdout.readline().strip() == Full.TMPFS:
+            with subprocess.Popen([*starts, tmp_path / "killed run"], stdout=subprocess.PIPE, text=True) as run:
+                run.stdout.readline()
+                run.kill()
+            assert (tmp_path / "killed run" / "disk").is_mount()
+            with disk(tmp_path / "next", None):
+                assert not (tmp_path / "killed run" / "disk").is_mount()
+                assert (tmp_path / "living" / "disk").is_mount()
+            said = f"unmounted {tmp_path / 'killed run' / 'disk'}, left by a run that was killed"
+            assert said in capfd.readouterr().err
+        living.kill()
+    with disk(tmp_path / "next", None):
+        assert not (tmp_path / "living" / "disk").is_mount()

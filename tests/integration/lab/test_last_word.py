@@ -134,9 +134,9 @@ def test_the_ten_rules_must_be_noticed_in_words_too():
 
 def test_a_folder_is_one_runs_alone(tmp_path):
     """It is claimed before it is looked into: a second run is refused while nothing stands there yet."""
-    with run_folder(tmp_path / "kept"):
-        with pytest.raises(RunFailed, match="another run has it"), run_folder(tmp_path / "kept"):
-            pass
+    mine, theirs = run_folder(tmp_path / "kept"), run_folder(tmp_path / "kept")
+    with mine, pytest.raises(RunFailed, match="another run has it"), theirs:
+        pass
     with run_folder(tmp_path / "kept") as folder:
         (folder / "effects.jsonl").touch()
     with pytest.raises(RunFailed, match="is not empty"), run_folder(tmp_path / "kept"):
