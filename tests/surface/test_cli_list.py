@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 
 import pytest
 from tests.surface.books import SECRET, Book
@@ -157,6 +160,17 @@ def test_a_started_attempt_is_in_flight_until_its_worker_is_dead(shop):
     (line,) = shop("list", "--json").lines
     assert (line["outcome"], line["outcome_recorded"]) == ("unknown", "unobserved")
     assert (line["lifecycle"], line["why"]) == ("outcome_unknown", "nobody reported back")
+
+
+def test_a_page_that_nobody_reads_ends_by_its_own_code(tmp_path, book):
+    """For people as for scripts: 1 would say that something is unresolved."""
+    for words in ([], ["--json"]):
+        mine, theirs = os.pipe()
+        os.close(mine)
+        argv = [sys.executable, "-m", "counterfoil.cli", "list", "--store", "receipts.db", *words]
+        run = subprocess.run(argv, cwd=tmp_path, stdout=theirs, stderr=subprocess.PIPE, timeout=60, check=False)
+        os.close(theirs)
+        assert (run.returncode, run.stderr) == (141, b"")
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "many", "9999999"])

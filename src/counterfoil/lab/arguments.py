@@ -252,7 +252,7 @@ def _deadline(command: argparse.ArgumentParser) -> None:
 def _life(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--life", metavar="SECONDS", type=seconds(SECONDS_MIN, SECONDS_MAX), default=LIFE_SECONDS,
-        help=f"how long the worker may take from start to end (default {LIFE_SECONDS:g})",
+        help=f"how long the worker may take from each start to its end (default {LIFE_SECONDS:g})",
     )  # fmt: skip
 
 
