@@ -23,6 +23,7 @@ VERBS = (
     ("explain", "replay one receipt event by event, with the rule that allowed each"),
     ("reconcile", "look now at what is unresolved"),
     ("resolve", "record what a person found out about one operation"),
+    ("evidence", "hand in a late answer, a webhook or a statement file"),
     ("approve", "show exactly what is asked, and allow it; nothing is sent by it"),
     ("deny", "answer no, for good"),
     ("revoke", "take permission back"),

@@ -30,9 +30,12 @@ from counterfoil.runtime.drive import drive
 from counterfoil.runtime.given import checked_decider, checked_reason, checked_seen
 
 if TYPE_CHECKING:
+    from counterfoil.domain.evidence import Evidence
+    from counterfoil.plans.late import Taken
     from counterfoil.ports.store import Store
     from counterfoil.runtime.decisions import Decisions
     from counterfoil.runtime.executor import Executor
+    from counterfoil.runtime.feeding import Feeding
     from counterfoil.runtime.ledger import Ledger
     from counterfoil.runtime.receipt import Receipt
     from counterfoil.runtime.registered import Registered
@@ -64,6 +67,24 @@ class Settling:
         from counterfoil.runtime.decisions import Decisions
 
         return Decisions(cast("Ledger", self))
+
+    @property
+    def evidence(self) -> Feeding:
+        """What somebody hands in: late answers, webhooks and statements."""
+        from counterfoil.runtime.feeding import Feeding
+
+        return Feeding(cast("Ledger", self))
+
+    def take_in(self, operation: str, evidence: Evidence) -> Taken:
+        """Put evidence that was handed in and judged on record, once; it overwrites nothing."""
+        from counterfoil.plans.late import feed
+
+        contract = self.registered_for(operation).action.contract
+        return self._carry(lambda draw: feed(operation, evidence, contract, draw))
+
+    def registered(self, action: str) -> Registered:
+        """The registered action of a name; raises `UnknownAction`."""
+        return self._executor.registered(action)
 
     def registered_for(self, operation: str) -> Registered:
         """The registered action of a stored operation; raises `NoSuchOperation` or `UnknownAction`."""
