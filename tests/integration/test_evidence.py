@@ -395,7 +395,7 @@ def test_jsonl_is_read_by_members_and_pointers(lost):
         LAYOUT, columns={"reference": "/meta/ref", "amount": "amount", "state": "state"}, account=ACCOUNT
     )
     good = json.dumps({"meta": {"ref": receipt.id}, "state": "paid"})[:-1] + ', "amount": 10.000}'
-    text = "\n".join([good, "[1]", '{"amount":1,"amount":2}', "", '{"state":{}}', '{"amount":NaN}', "{"])
+    text = good + '\n[1]\n{"amount":1,"amount":2}\n\n{"state":{}}\n{"amount":NaN}\n{'
     fed = ledger.evidence.statement(text.encode(), layout, form="jsonl", **MARA)
     assert (fed.found[0].finding, [one.line for one in fed.broken]) == ("succeeded", [2, 3, 5, 6, 7])
     assert not fed.settled
