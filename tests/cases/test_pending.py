@@ -56,10 +56,7 @@ DUPLICATES = {
     12: covered("test_r12_a_look_that_lags_behind_proves_no_absence"),
     13: covered("test_r13_callers_who_gave_up_on_the_store_do_not_add_up", (POSTGRESQL, "a server that is away")),
     14: pending((CATALOGUE, "the SMTP adapter: the final dot, a 250 before a broken QUIT, one stable Message-ID")),
-    15: covered(
-        "test_r15_a_provider_slower_than_its_client_has_one_payment",
-        (CATALOGUE, "the report of things at the provider that no receipt explains (`reconcile --unmatched`)"),
-    ),
+    15: covered("test_r15_what_the_provider_has_and_no_receipt_explains_is_listed"),
     16: covered("test_r16_twelve_threads_with_one_intent_send_once"),
 }
 """Section 1."""

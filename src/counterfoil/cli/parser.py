@@ -258,3 +258,14 @@ def count(least: int, most: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def moment(text: str) -> float:
+    """A reader of times, in seconds since the epoch; UTC where the text does not say."""
+    from datetime import UTC, datetime
+
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no time such as 2027-03-01T09:00Z") from None

@@ -1,11 +1,11 @@
-"""`counterfoil reconcile [ID | --all]`: recover and look now; a look that says nothing leaves everything as it is."""
+"""`counterfoil reconcile [ID | --all | --unmatched]`: look now; a look that says nothing leaves everything as it is."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from counterfoil.cli import exits, parser
+from counterfoil.cli import exits, parser, unmatched
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
@@ -16,6 +16,10 @@ def add(verb: argparse.ArgumentParser) -> None:
     which = verb.add_mutually_exclusive_group(required=True)
     which.add_argument("operation", metavar="ID", nargs="?", help="its id, op_..., or its beginning")
     which.add_argument("--all", action="store_true", help="every unresolved operation; one JSON object a line")
+    which.add_argument(
+        "--unmatched", action="store_true", help="what the provider has and no receipt explains; changes nothing"
+    )
+    unmatched.options(verb)
     parser.actions_option(verb)
     parser.store_option(verb)
 
@@ -26,6 +30,8 @@ def run(asked: argparse.Namespace) -> int:
     from counterfoil.cli.opening import for_acting
 
     with exits.terminable(), for_acting(asked) as ledger:
+        if asked.unmatched:
+            return unmatched.report(asked, ledger)
         if asked.operation is not None:
             return _look(ledger, whole(ledger, asked.operation), as_json=asked.json)
         codes = {_try_look(ledger, o.id, as_json=asked.json) for o in ledger.store.unresolved()}

@@ -228,6 +228,8 @@ class Look(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the list of items stands; empty: the whole body is the one item."""
     external_id: NamePlace = ""
     """The provider's name for an item: a pointer into it, a header of the answer, or our own reference."""
+    created_at: Pointer = ""
+    """Where an item says when it came to be: seconds since the epoch, or ISO 8601 with its zone."""
     result: dict[str, Pointer] = {}
     """What a replay returns, read from the item; empty: the contract's own pointers."""
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from counterfoil.runtime.registered import Registered
     from counterfoil.runtime.retaining import Retained
     from counterfoil.runtime.spool import Spool
+    from counterfoil.runtime.unmatched import Unmatched
 
 T = TypeVar("T")
 
@@ -110,6 +111,30 @@ class Settling:
             return (yield from reconcile(recovered, registered.action, draw, asked=True, by=self.actor))
 
         return self._receipt(self._carry(plan))
+
+    def unmatched(
+        self, action: str, *, of: dict[str, str] | None = None, since: float | None = None, until: float | None = None
+    ) -> Unmatched:
+        """List what the provider has in an account and no receipt explains; it reads, and changes nothing.
+
+        Args:
+            action: whose contract has a list look.
+            of: payload fields by which that list is asked for, such as the channel or the payment.
+            since: only what came to be from then on, in seconds since the epoch.
+            until: only what came to be before then.
+
+        Raises:
+            BadValue: the contract forbids looks, has no list, or does not say when things came to be.
+        """
+        from counterfoil.plans.survey import survey
+        from counterfoil.runtime import unmatched
+
+        registered = self.registered(action)
+        place = unmatched.place_of(registered.action.contract, windowed=since is not None or until is not None)
+        payload = unmatched.payload_of(of or {})
+        # The provider first, and the receipts after it: whatever had left by then has one by now.
+        listed = self._carry(lambda draw: survey(registered.action, draw, look=place, payload=payload))
+        return unmatched.report(cast("Ledger", self), registered, place, listed, since=since, until=until)
 
     def work(self, operation: str) -> Receipt:
         """Do the next automatic step of one operation: recover, look, replay, send, or hand it to a person."""
