@@ -49,10 +49,7 @@ DUPLICATES = {
     ),
     9: covered("test_r09_an_object_of_somebody_else_is_not_our_success"),
     10: covered("test_r10_the_receipt_counts_what_the_server_counted"),
-    11: covered(
-        "test_r11_an_unknown_effect_is_a_possible_orphan_until_it_is_found",
-        (CATALOGUE, "compensation as an operation of its own, linked to what a look found"),
-    ),
+    11: covered("test_r11_only_what_was_found_is_undone_and_both_receipts_say_so"),
     12: covered("test_r12_a_look_that_lags_behind_proves_no_absence"),
     13: covered("test_r13_callers_who_gave_up_on_the_store_do_not_add_up", (POSTGRESQL, "a server that is away")),
     14: pending((CATALOGUE, "the SMTP adapter: the final dot, a 250 before a broken QUIT, one stable Message-ID")),

@@ -78,6 +78,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """The caller's own arguments, equal to the payload; None where only the frozen payload is at hand."""
     mentioned: dict[str, str] = {}
     """A model's own key or a framework's call id: evidence, never the key."""
+    compensates: str = ""
+    """The operation that this one undoes; empty where it undoes none."""
     terms: Terms = NO_POLICY
     """What the policy in force says of it."""
     form: object = None

@@ -50,6 +50,7 @@ from counterfoil.domain.result import kept_result, result_gone, result_lost
 from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Permission, Source, Standing
 from counterfoil.plans import observing
 from counterfoil.plans.claims import ClaimForm, begun_for, first_claim, first_proposal, proposal_again
+from counterfoil.plans.compensate import announce
 from counterfoil.plans.effects import Ended, Find, Flight, Form, Plan, Redraw, Rejudge, Send, Validate
 from counterfoil.ports.provider import SendOrder
 
@@ -68,7 +69,11 @@ def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
         KeyConflict: the key is bound to another intent.
         NotPermitted: the policy in force forbids it and the key is new.
         BreakerOpen: too much is unknown already for anything new to go.
+        BadValue: what it compensates is not known to have happened.
     """
+    if order.compensates:
+        # Crash here: asked for on the other's record, and not claimed (test_crash_between_note_and_claim).
+        yield from announce(order)
     if order.action.checked:
         refusal = yield Validate(order)
         if refusal is not None:
