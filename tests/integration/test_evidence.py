@@ -264,6 +264,29 @@ def test_a_busy_store_keeps_nothing_beside_it(lost):
     assert ledger.evidence.webhook(event(receipt), **MARA).settled
 
 
+# -- a person's finding ------------------------------------------------------------------------------------------------
+
+
+def test_a_finding_of_another_amount_is_a_discrepancy(lost):
+    """The contract compares it: what the person saw is not what was asked for, and somebody has to settle that."""
+    ledger, receipt = lost
+    seen = {"id": "ef_1", "amount": "11"}
+    found = ledger.resolve(receipt.id, "succeeded", evidence=seen, by="user:mara", reason="dashboard")
+    assert (found.outcome, found.discrepancy) == (Outcome.SUCCEEDED, Discrepancy.OPEN)
+    settled = ledger.resolve(receipt.id, "succeeded", evidence=seen, by="user:dana", reason="their fee is on top")
+    assert (settled.discrepancy, bool(settled.operation.unresolved)) == (Discrepancy.SETTLED, False)
+
+
+def test_a_finding_of_the_right_amount_or_of_none_settles(lost):
+    """A text is what somebody typed; a rejection is about nothing that could be compared."""
+    ledger, receipt = lost
+    found = ledger.resolve(receipt.id, "succeeded", evidence={"id": "ef_1", "amount": "10"}, by="user:mara")
+    assert (found.discrepancy, bool(found.operation.unresolved)) == (Discrepancy.NONE, False)
+    other = ledger.pay({"amount": 12}, key="order-2")
+    denied = ledger.resolve(other.id, "rejected", evidence={"amount": "11"}, by="user:mara")
+    assert (denied.outcome, denied.discrepancy) == (Outcome.REJECTED, Discrepancy.NONE)
+
+
 # -- statements ------------------------------------------------------------------------------------------------------
 
 

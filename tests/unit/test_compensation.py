@@ -1,4 +1,4 @@
-"""Compensation: asked for on the record of what it undoes before it is claimed, and only of what is known to be there."""
+"""Compensation: asked for on the other's record before it is claimed, and only of what is known to have happened."""
 
 from __future__ import annotations
 

@@ -235,8 +235,10 @@ class Settling:
         who, why = checked_decider("by", by), checked_reason("reason", reason, empty=True)
         known, saw = checked_reason("how", how, empty=True), checked_seen(seen)
         history = self.store.load(operation)
-        found = finding_of(history, outcome, evidence=evidence, by=who, reason=why, how=known, attempt=attempt)
         contract = self._executor.registered(history.operation.action).action.contract
+        found = finding_of(
+            history, outcome, evidence=evidence, by=who, reason=why, how=known, attempt=attempt, contract=contract
+        )
         last = history.operation.seq if saw is None else saw
         try:
             declined = self._carry(lambda draw: find(operation, found, contract, seen=last, draw=draw))
