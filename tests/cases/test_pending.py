@@ -139,10 +139,7 @@ TRANSPORT = {
     63: covered("test_r63_r64_a_connection_that_was_kept_alive_is_not_trusted"),
     64: covered("test_r63_r64_a_connection_that_was_kept_alive_is_not_trusted"),
     65: covered("test_r65_what_fails_after_the_first_byte_is_unknown"),
-    66: covered(
-        "test_r66_what_somebody_else_doubled_is_found_and_needs_a_person",
-        (CATALOGUE, "the look after a success, where the gateway's second try was answered"),
-    ),
+    66: covered("test_r66_what_somebody_else_doubled_is_found_and_needs_a_person"),
     67: pending((PUBLISHING, "the browser that submits once")),
 }
 """Section 7."""

@@ -35,6 +35,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     authoriser: str = ""
     """Who may decide that it happens at all."""
     consequence: Consequence = Consequence.SOME
+    confirmed: bool = False
+    """After a success it is looked at once, and what the look says is recorded."""
     checked: bool = False
     """It declares a semantic check, made before every attempt."""
     material: tuple[str, ...] = ()

@@ -112,6 +112,14 @@ class Settling:
 
         return self._receipt(self._carry(plan))
 
+    def confirm(self, operation: str) -> Receipt:
+        """Look once at what succeeded; a mismatch opens a discrepancy, and the success is never lowered."""
+        from counterfoil.plans.confirm import confirm
+
+        history = self.store.load(operation)
+        action = self._executor.registered(history.operation.action).action
+        return self._receipt(self._carry(lambda draw: confirm(history, action, draw, by=self.actor)))
+
     def unmatched(
         self, action: str, *, of: dict[str, str] | None = None, since: float | None = None, until: float | None = None
     ) -> Unmatched:
