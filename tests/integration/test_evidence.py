@@ -218,6 +218,17 @@ def test_a_second_object_under_one_reference_is_a_discrepancy(desks):
     assert (found.outcome, found.discrepancy, last(ledger, receipt).reason) == ("succeeded", "open", "other_object")
 
 
+def test_an_event_that_fits_two_receipts_is_counted_for_neither(desks):
+    """Without our own reference, by an id that two of them know: both are shown."""
+    desk, ledger = desks("lab.nothing", "answered", "reply_lost")
+    first, second = desk.call(ledger), ledger.pay({"amount": 10}, key="order-2")
+    ledger.resolve(second.id, "succeeded", evidence={"id": "ef_1"}, by="user:mara")
+    before = size(ledger, first), size(ledger, second)
+    (found,) = ledger.evidence.webhook(event(first, key=""), **MARA).found
+    assert (found.match, found.operations, found.finding) == (Match.CANDIDATE, (first.id, second.id), "")
+    assert (size(ledger, first), size(ledger, second)) == before
+
+
 def test_the_failure_of_another_object_denies_nothing(desks):
     """A second object that failed is no effect: what is known stays, without a discrepancy."""
     desk, ledger = desks()
