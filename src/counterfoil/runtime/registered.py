@@ -139,13 +139,18 @@ class Registered:
         if mentioned:
             _check_mentioned(mentioned)
         terms = self.terms(value)
-        form = self._forms.get(actor)
-        if form is None or form.policy != terms.digest:
-            form = self._forms[actor] = ClaimForm(Order(intent=intent, action=action, terms=terms))
+        form = self._form(actor, intent, terms)
         return Order(
             intent=intent, action=action, value=value, arguments=arguments, mentioned=mentioned or {}, terms=terms,
             form=form, compensates=compensates,
         )  # fmt: skip
+
+    def _form(self, actor: str, intent: Intent, terms: Terms) -> ClaimForm:
+        """The form of this actor's claims under the policy in force; made anew where that has changed."""
+        form = self._forms.get(actor)
+        if form is None or form.policy != terms.digest:
+            form = self._forms[actor] = ClaimForm(Order(intent=intent, action=self.action, terms=terms))
+        return form
 
     def terms(self, value: float) -> Terms:
         """What the policy in force says of an operation of this action, with this value at risk."""
