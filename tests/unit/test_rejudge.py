@@ -14,7 +14,7 @@ from counterfoil.domain.action import Action
 from counterfoil.domain.answer import Refused, Replied, Returned, Silent
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.clause import UNKNOWN, holds, kept_at
-from counterfoil.domain.contract import Contract, digest
+from counterfoil.domain.contract import Contract, WebhookRule, digest
 from counterfoil.domain.event import Begun, Event, EventKind, History, Intended, Noted, Removed, encode
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.identifier import number, operation_id
@@ -109,6 +109,43 @@ def of(evidence, contract=KEY, *before, registered=None, step=60.0):
 def by_look(evidence, contract=LOOKUP, **more):
     """The same of a look that was paid for after silence."""
     return of(evidence, contract, SILENCE, PAID, **more)
+
+
+# -- what was handed in ----------------------------------------------------------------------------------------------
+
+HOOK = WebhookRule(where={"/t": "done"}, finding="succeeded", reference="/r", match={"/n": "/n"}, source="service")
+HOOKED = msgspec.structs.replace(KEY, webhooks=(HOOK,))
+
+
+def event(**changes) -> Evidence:
+    """What an event proved by that clause, or what somebody made of that."""
+    made = Evidence(
+        source=Source.WEBHOOK, finding=Finding.SUCCEEDED, attempt=1, rule="webhooks[0]", effect="refund",
+        facts={"compared": {"/n": "equal"}},
+    )  # fmt: skip
+    return msgspec.structs.replace(made, **changes)
+
+
+def test_what_was_handed_in_is_judged_as_far_as_it_is_kept():
+    """An event's clause is asked; what stood in it beside that, and a statement's line, nobody has any more."""
+    assert of(event(), HOOKED, SILENCE) == again.NOT_KEPT
+    assert of(event(source=Source.STATEMENT, rule="statement.line"), HOOKED, SILENCE) == again.BY_STATEMENT
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"rule": "webhooks[1]"}, "no clause"),
+        ({"rule": "answers[0]"}, "no clause"),
+        ({"finding": Finding.REJECTED}, "proves succeeded"),
+        ({"coverage": Coverage.PROVIDER_KEY}, "proves succeeded of attempt"),
+        ({"facts": {"compared": {"/n": "different"}}}, "/n was not found equal"),
+        ({"facts": {"compared": {}}}, "/n was not found equal"),
+    ],
+)
+def test_a_rewritten_event_is_found(changes, problem):
+    """Another clause, finding or coverage than the contract's, or a comparison that did not hold."""
+    assert problem in of(event(**changes), HOOKED, SILENCE)
 
 
 # -- what stands ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import msgspec
 
 from counterfoil.cli.marks import duration
 from counterfoil.domain import reach
-from counterfoil.domain.contract import AnswerRule, Contract, Fence, Group, Look
+from counterfoil.domain.contract import AnswerRule, Contract, Fence, Group, Look, WebhookRule
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +34,9 @@ def clauses(contract: Contract) -> list[Said]:
     ]
     said += [
         Said(clause=f"looks[{i}]", says=_looked(look), source=look.source) for i, look in enumerate(contract.looks)
+    ]
+    said += [
+        Said(clause=f"webhooks[{i}]", says=_heard(rule), source=rule.source) for i, rule in enumerate(contract.webhooks)
     ]
     said += [
         Said(clause=f"fences[{i}]", says=_fenced(fence), source=fence.source) for i, fence in enumerate(contract.fences)
@@ -90,6 +93,13 @@ def _looked(look: Look) -> str:
         "not found may prove that it never happened" if not missing else f"not found proves nothing: {missing[0]}"
     )
     return "; ".join(said)
+
+
+def _heard(rule: WebhookRule) -> str:
+    said = ", ".join(f"{where} = {_value(value)}" for where, value in rule.where.items())
+    by = " and ".join(place for place in (rule.reference, rule.external_id) if place)
+    compared = f", if {', '.join(rule.match)} is as asked for" if rule.match else ""
+    return f"{said}: {rule.effect or rule.finding}{compared}; found by {by}"
 
 
 def _fenced(fence: Fence) -> str:

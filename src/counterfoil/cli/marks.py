@@ -70,6 +70,7 @@ SOURCES = {
     Source.LATE_ANSWER: Mark("⇠"),
     Source.LOOK: Mark("⌕"),
     Source.WEBHOOK: Mark("↯"),
+    Source.STATEMENT: Mark("☰"),
     Source.OPERATOR: Mark("✎"),
 }
 _TABLES: Mapping[type[StrEnum], Mapping[Any, Mark]] = {

@@ -15,7 +15,7 @@ from counterfoil.cli.hint import WHO, Hints
 from counterfoil.cli.step import Step
 from counterfoil.cli.terminal import safe
 from counterfoil.cli.unsent import asked, for_people, not_sent
-from counterfoil.domain import absence
+from counterfoil.domain import absence, seen
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import Contract, digest
 from counterfoil.domain.decision import GIVEN_UP
@@ -119,6 +119,14 @@ def negative(history: History) -> Negative | None:
     return None
 
 
+def _fields(contract: Contract | None) -> str:
+    """What the contract reads in a finding: its names for the object, and what must be as it was asked for."""
+    if contract is None:
+        return ""
+    compared = ", ".join(sorted(seen.comparable(contract)))
+    return f"; its object is named by {seen.names(contract)[0]}" + (f", and {compared} compared" if compared else "")
+
+
 def steps(  # noqa: PLR0913 - everything that a step is judged by
     history: History, contract: Contract | None, to: Hints, *, outcome: Outcome, now: float, every: bool = True,
     policy: str | None = None,
@@ -143,7 +151,7 @@ def steps(  # noqa: PLR0913 - everything that a step is judged by
         return list(not_sent(history, to, now, policy))
     found = [] if _happened(outcome) and not operation.unresolved else [_look(history, contract, to)]
     if operation.unresolved:
-        said = "kept as an operator's finding, beside what was observed"
+        said = "kept as an operator's finding, beside what was observed" + _fields(contract)
         words = ("resolve", operation.id, f"--outcome OUTCOME --evidence NAME=VALUE {WHO}")
         # The finding is judged by the contract the receipt pins; where that is not at hand the actions bring it.
         command = to.act(*words) if contract is None else to.read(*words)

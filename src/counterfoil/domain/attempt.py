@@ -134,8 +134,8 @@ def _move(attempt: Attempt, evidence: Evidence) -> tuple[Finding | None, bool]:
     """The attempt's next finding, and whether the two contradict each other."""
     old, new = attempt.finding, evidence.finding
     if new is Finding.UNKNOWN:
-        # A look that found nothing out says nothing of a sender that has not reported back.
-        reported = evidence.source is not Source.LOOK
+        # A look that found nothing out says nothing of a sender that has not reported back, nor does a document.
+        reported = evidence.source is not Source.LOOK and not evidence.fed
         return (old or Finding.UNKNOWN) if reported else old, False
     if old is None or old is Finding.UNKNOWN or old is new:
         return new, _other_object(attempt, evidence)

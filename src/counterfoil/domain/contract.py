@@ -228,8 +228,29 @@ class Look(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the list of items stands; empty: the whole body is the one item."""
     external_id: NamePlace = ""
     """The provider's name for an item: a pointer into it, a header of the answer, or our own reference."""
+    created_at: Pointer = ""
+    """Where an item says when it came to be: seconds since the epoch, or ISO 8601 with its zone."""
     result: dict[str, Pointer] = {}
     """What a replay returns, read from the item; empty: the contract's own pointers."""
+
+
+class WebhookRule(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One class of events that the provider sends by itself; the first that matches judges, no match is unknown."""
+
+    where: Annotated[dict[Pointer, Scalar], msgspec.Meta(min_length=1)]
+    """Exact values, by type, that the event must hold."""
+    finding: Literal["succeeded", "accepted", "rejected", "unknown"]
+    account: AccountPlace = "unknown"
+    """Where the event names the account; `scope` where the endpoint hears of no other account."""
+    reference: Pointer = ""
+    """Where the event names our own reference."""
+    external_id: Pointer = ""
+    match: dict[Pointer, Pointer] = {}
+    """Payload pointer to event pointer: the effect that it speaks of must be the one asked for, or it is unknown."""
+    coverage: Coverage = Coverage.ATTEMPT
+    effect: str = ""
+    result: dict[str, Pointer] = {}
+    """What a replay returns, read from the event; with the names of the contract's own."""
 
 
 class Fence(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -305,6 +326,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     result: dict[str, Pointer] = {}
     """What a replay returns, read from the answer's body; empty: the body itself where it is small."""
     looks: tuple[Look, ...] = ()
+    webhooks: tuple[WebhookRule, ...] = ()
     fences: tuple[Fence, ...] = ()
     terminal: tuple[Terminal, ...] = ()
     reconcile: Literal["allowed", "forbidden"] = "forbidden"

@@ -79,6 +79,8 @@ class Intended(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     value: float
     sensitivity: str = ""
     """The class its retention follows; empty: `ORDINARY`."""
+    compensates: str = ""
+    """The operation that this one undoes, as its caller said; empty where it undoes none."""
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -132,6 +132,16 @@ def read(look: Look, answers: tuple[Answer, ...], sought: Sought) -> Reading:
     return msgspec.structs.replace(reading, items=len(page.items), positive_control=positive, negative_control=negative)
 
 
+def items_of(look: Look, answer: Answer) -> tuple[tuple[tuple[Replied, object], ...], str]:
+    """Every item that one answer shows, and the word for why that is not all; not whole is shown all the same."""
+    page = _page(look, answer)
+    reason = page.reason
+    if reason == "incomplete":
+        page = _page(msgspec.structs.replace(look, complete=True), answer)
+        reason = page.reason or reason
+    return tuple((item.reply, item.document) for item in page.items), reason
+
+
 def _page(look: Look, answer: Answer) -> _Page:
     """The items of one answer; only the listed statuses with a whole, parseable body are healthy."""
     if not isinstance(answer, Replied):
@@ -261,7 +271,7 @@ def _compare(look: Look, item: _Item, sought: Sought) -> Reading:
     """Compare one item that carries our reference, field by field."""
     material = _material(look, item, sought)
     compared = {"account": _account(look, item, sought), "reference": "equal", **material}
-    state = {where: _shown(body.at(item.document, where)) for where in look.match.state}
+    state = {where: shown(body.at(item.document, where)) for where in look.match.state}
     settled = all(
         any(body.same(body.at(item.document, where), value) for value in accepted)
         for where, accepted in look.match.state.items()
@@ -331,7 +341,8 @@ def _field(ours: object, theirs: object) -> str:
     return "equal" if body.same(ours, theirs) else "different"
 
 
-def _shown(value: object) -> object:
+def shown(value: object) -> object:
+    """A state as it may be kept: a word that is not too long, or a number."""
     if isinstance(value, str):
         return value[:STATE_CHARS_MAX]
     return value if isinstance(value, int | float) else None

@@ -47,6 +47,7 @@ UNREADABLE = "its record cannot be followed"
 NOT_KEPT = "its clause asks for values of the answer that are not kept"
 BY_WIRE = "only the wire could say that nothing left"
 BY_PERSON = "a person saw it"
+BY_STATEMENT = "only the file that was handed in says it"
 BY_FUNCTION = "only the function's own word"
 
 
@@ -111,7 +112,7 @@ def _contracts(events: tuple[Event, ...]) -> dict[int, str]:
 def _one(events: tuple[Event, ...], said: Evidence, contract: str, action: Action | None) -> Judgement:
     """Judge the last of these events."""
     seq = events[-1].seq
-    word = {Source.TRANSPORT: BY_WIRE, Source.OPERATOR: BY_PERSON}.get(said.source, "")
+    word = {Source.TRANSPORT: BY_WIRE, Source.OPERATOR: BY_PERSON, Source.STATEMENT: BY_STATEMENT}.get(said.source, "")
     if word:
         return Judgement(seq=seq, unasked=word)
     if action is None or action.contract_digest != contract:
@@ -125,6 +126,9 @@ def _one(events: tuple[Event, ...], said: Evidence, contract: str, action: Actio
         kept = msgspec.convert(kept_of(events[-1]), _Kept)
     except (NotCanonical, msgspec.ValidationError):
         return Judgement(seq=seq, broken="its body does not hold what is kept of an observation")
+    if said.source is Source.WEBHOOK:
+        broken = _against_event(said, kept.facts, action.contract)
+        return Judgement(seq=seq, broken=broken, unasked="" if broken else NOT_KEPT)
     if said.source is Source.LOOK:
         return Judgement(seq=seq, broken=_against_look(events, said, kept, action.contract))
     return _of_answer(seq, said, kept, action)
@@ -149,7 +153,7 @@ class _Kept(msgspec.Struct, frozen=True):
     result: object = None
 
 
-_CLAUSE = re.compile(r"(answers|looks)\[([0-9]{1,4})\](?:\.([a-z]+))?")
+_CLAUSE = re.compile(r"(answers|looks|webhooks)\[([0-9]{1,4})\](?:\.([a-z]+))?")
 
 
 def _clause(rule: str, kind: str, count: int) -> tuple[int, str]:
@@ -189,6 +193,18 @@ def _against_cut(said: Evidence, facts: _Facts, contract: Contract) -> str:
     anew = judge(contract, answer, said.attempt, said.effect)
     proves = (anew.finding, anew.rule, anew.coverage)
     return "" if proves == (said.finding, said.rule, said.coverage) else "a status line alone does not prove that"
+
+
+def _against_event(said: Evidence, facts: _Facts, contract: Contract) -> str:
+    """Why its clause proves something else; what stood in the event beside that is not kept."""
+    place, _ = _clause(said.rule, "webhooks", len(contract.webhooks))
+    if place < 0:
+        return f"the contract has no clause {said.rule!r} for an event"
+    clause = contract.webhooks[place]
+    if (Finding(clause.finding), clause.coverage) != (said.finding, said.coverage):
+        return f"{said.rule} proves {clause.finding} of {clause.coverage.value}"
+    different = [where for where in clause.match if facts.compared.get(where) != "equal"]
+    return f"{different[0]} was not found equal" if different else ""
 
 
 # -- looks -------------------------------------------------------------------------------------------------------------

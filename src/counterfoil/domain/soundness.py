@@ -31,7 +31,7 @@ def check(contract: Contract) -> tuple[Problem, ...]:
     """Name everything that a contract claims and cannot hold; an empty answer lets it be used."""
     return tuple(
         Problem(path=path, problem=problem)
-        for found in (_sources, _requests, _own, _headers, _answers, _looks, _automatic, _retention)
+        for found in (_sources, _requests, _own, _headers, _answers, _looks, _webhooks, _automatic, _retention)
         for path, problem in found(contract)
     )
 
@@ -47,6 +47,7 @@ def _clauses(contract: Contract) -> Iterator[tuple[str, Clause]]:
 def _lists(contract: Contract) -> Iterator[tuple[str, tuple[Clause, ...]]]:
     yield "answers", contract.answers
     yield "looks", contract.looks
+    yield "webhooks", contract.webhooks
     yield "fences", contract.fences
     yield "terminal", contract.terminal
 
@@ -204,6 +205,23 @@ def _controls(look: Look) -> Iterator[tuple[str, str]]:
             yield f"controls.{role}", f"its request does not ask for {{{word}}}"
         if way == "inline" and not look.items:
             yield f"controls.{role}", "one item cannot hold its own control"
+
+
+def _webhooks(contract: Contract) -> Iterator[tuple[str, str]]:
+    for index, rule in enumerate(contract.webhooks):
+        path, happened = f"$.webhooks[{index}]", rule.finding in {"succeeded", "accepted"}
+        if not rule.reference and not rule.external_id:
+            yield path, "names neither reference nor external_id: nothing says which operation an event speaks of"
+        if rule.account.startswith("header:"):
+            yield f"{path}.account", "an event has no headers that are judged"
+        if rule.match and not happened:
+            yield f"{path}.match", "only what an event says of an effect can be compared with what was asked for"
+        if rule.coverage == "provider_key" and contract.protection.kind not in KEYED:
+            yield f"{path}.coverage", "no key protects this action, so no event speaks for all attempts with it"
+        if rule.coverage == "operation":
+            yield f"{path}.coverage", "one event never speaks for the whole operation"
+        if happened and set(rule.result) != set(contract.result):
+            yield f"{path}.result", "must have the names of the contract's result, so that a replay returns one type"
 
 
 def _automatic(contract: Contract) -> Iterator[tuple[str, str]]:

@@ -69,6 +69,8 @@ class Source(StrEnum):
     LATE_ANSWER = "late_answer"
     LOOK = "look"
     WEBHOOK = "webhook"
+    STATEMENT = "statement"
+    """A line of a file in which the provider lists what it did."""
     OPERATOR = "operator"
 
 

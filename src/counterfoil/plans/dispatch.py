@@ -50,6 +50,7 @@ from counterfoil.domain.result import kept_result, result_gone, result_lost
 from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Permission, Source, Standing
 from counterfoil.plans import observing
 from counterfoil.plans.claims import ClaimForm, begun_for, first_claim, first_proposal, proposal_again
+from counterfoil.plans.compensate import announce
 from counterfoil.plans.effects import Ended, Find, Flight, Form, Plan, Redraw, Rejudge, Send, Validate
 from counterfoil.ports.provider import SendOrder
 
@@ -68,7 +69,11 @@ def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
         KeyConflict: the key is bound to another intent.
         NotPermitted: the policy in force forbids it and the key is new.
         BreakerOpen: too much is unknown already for anything new to go.
+        BadValue: what it compensates is not known to have happened.
     """
+    if order.compensates:
+        # Crash here: asked for on the other's record, and not claimed (test_crash_between_note_and_claim).
+        yield from announce(order)
     if order.action.checked:
         refusal = yield Validate(order)
         if refusal is not None:
@@ -202,6 +207,8 @@ def send(
         said, whole = observing.sealed(observing.dated(evidence, flight.ended), salt), evidence.result
     # Crash here: answered and unrecorded; it reads as unknown until a look (test_crash_before_outcome).
     after = yield from observing.record(holder, said, action.contract, jitter=draw.jitter)
+    if action.confirmed and after.outcome is Outcome.SUCCEEDED:
+        after = yield from _confirmed(after, order, draw)
     result, lost = said.result, result_lost(said.evidence.facts)
     if lost:
         result = flight.returned if whole is None else whole
@@ -210,6 +217,18 @@ def send(
         evidence_rule=said.evidence.rule, because=(_ONCE.format(lost),) if lost else (),
         error=flight.error,
     )  # fmt: skip
+
+
+def _confirmed(after: Operation, order: Order, draw: Draw) -> Plan[Operation]:
+    """Look once at what succeeded; where that cannot be recorded, the success is no less on record."""
+    from counterfoil.plans.confirm import confirm  # most actions declare none
+
+    with contextlib.suppress(CounterfoilError):
+        history = yield Find(order.intent)
+        if history is not None:
+            fresh = yield Redraw()
+            return (yield from confirm(history, order.action, fresh, by=draw.worker)).operation
+    return after
 
 
 def write_of(order: Order, payload: bytes, provider_key: str) -> SendOrder:

@@ -47,7 +47,7 @@ def reconcile(history: History, action: Action, draw: Draw, *, asked: bool, by: 
         return stands(reply.history or history, because=reply.because)
     assert isinstance(reply, Amended)  # noqa: S101 - an Amend has no third answer
     # Crash here: the read is paid and not made; the budget is smaller, nothing else changed (test_crash_in_look).
-    evidence = yield from _look(reply.history, action, draw, index, payload)
+    evidence = yield from look_for(reply.history, action, draw, index, payload)
     operation = yield from observing.append(
         history.operation.id, evidence, action.contract, salt=draw.salts[:SALT_BYTES], jitter=draw.jitter
     )
@@ -62,7 +62,16 @@ def next_look(history: History, action: Action, attempts: tuple[Attempt, ...]) -
     return usable[history.operation.looks % len(usable)] if usable and attempts else None
 
 
-def _look(history: History, action: Action, draw: Draw, index: int, payload: bytes) -> Plan[Evidence]:
+def look_for(history: History, action: Action, draw: Draw, index: int, payload: bytes) -> Plan[Evidence]:
+    """Make a look that was paid for and say what it proves.
+
+    Args:
+        history: the operation as it stood when it was paid for.
+        action: its contract names the looks.
+        draw: a random reference for the negative control.
+        index: which of them.
+        payload: as it was frozen.
+    """
     attempts, _ = attempts_of(history.events)
     begun = first_begun(history.events)
     look = action.contract.looks[index]

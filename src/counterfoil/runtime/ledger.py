@@ -240,6 +240,13 @@ class Ledger(Settling):
         """Read one operation with all its events."""
         return self.store.load(operation)
 
+    def compensated_by(self, history: History) -> tuple[str, ...]:
+        """Read which operations undo one, by their ids; what was asked for and never came to stand is none."""
+        from counterfoil.domain.compensation import asked, compensates
+
+        found = (self.store.find(k.tenant, k.actor, k.action, k.key) for k in asked(history))
+        return tuple(h.operation.id for h in found if h and compensates(h) == history.operation.id)
+
     def briefing(self, *, tenant: str | None = None, accounts: tuple[str, ...] | None = None) -> str:
         """Say what must not be repeated, for a model's prompt: a few lines, or nothing. Safety never rests on it."""
         from counterfoil.runtime.briefing import briefing
