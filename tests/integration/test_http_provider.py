@@ -16,6 +16,7 @@ import pytest
 from counterfoil import contracts
 from counterfoil.domain.absence import absence
 from counterfoil.domain.answer import Replied, Silent
+from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.canonical import canonical
 from counterfoil.domain.errors import BadValue, PayloadRefused, SecretMisplaced, SecretMissing
 from counterfoil.domain.judge import judge
@@ -149,7 +150,9 @@ def test_a_lost_answer_is_unknown_until_a_look_finds_it(lab, contract, behaviour
     _, reading = look(adapter, contract)
     expected = ReadingKind.ABSENT if behaviour == "lose_request" else ReadingKind.FOUND
     assert (reading.kind, reading.positive_control, reading.negative_control) == (expected, True, True)
-    found = evidence_of(reading, look=contract.looks[0], index=0, attempt=1, effect="pay")
+    found = evidence_of(
+        reading, look=contract.looks[0], index=0, attempts=(Attempt(number=1, token="w"),), effect="pay"
+    )
     assert found.finding is (Finding.UNKNOWN if behaviour == "lose_request" else Finding.SUCCEEDED)
     assert lab.sends() == 1
 

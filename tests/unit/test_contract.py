@@ -194,7 +194,12 @@ def test_a_repeat_after_an_error_is_safe_only_as_documented(errors, safe):
         answer(source="t"),
         look(source="t"),
         {"fences": [{"request": REQUEST, "won": ["201"], "lost": ["409"], "source": "t"}]},
-        {"terminal": [{"state": {"/s": ["paid"]}, "finding": "succeeded", "source": "t"}]},
+        look()
+        | {
+            "reconcile": "allowed",
+            "read_budget": {"looks_max": 1},
+            "terminal": [{"state": {"/s": ["paid"]}, "finding": "succeeded", "source": "t"}],
+        },
     ],
     ids=["protection", "repeat", "answers", "looks", "fences", "terminal"],
 )
@@ -392,3 +397,32 @@ def test_a_key_outlives_the_send_it_protects():
     short = {"protection": KEYED | {"retention_seconds": 30}}
     assert paths(send_deadline_seconds=30, **short) == ["$.protection.retention_seconds"]
     assert paths(send_deadline_seconds=29, **short) == []
+
+
+END = {"state": {"/s": ["paid"]}, "finding": "succeeded", "source": "s"}
+SEEN = look() | {"reconcile": "allowed", "read_budget": {"looks_max": 3, "first_after_seconds": 5}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        (SEEN | {"terminal": [END], "follow_seconds": 6}, None),
+        (SEEN | {"terminal": [END]}, None),
+        ({"terminal": [END]}, "$.terminal"),
+        (SEEN | {"terminal": [END], "reconcile": "forbidden"}, "$.terminal"),
+        (SEEN | {"terminal": [END], "follow_seconds": 5}, "$.follow_seconds"),
+        (SEEN | {"follow_seconds": 6}, "$.follow_seconds"),
+    ],
+    ids=["in time", "without a deadline", "no look", "looks forbidden", "no time to look", "no end"],
+)
+def test_what_is_followed_is_seen_in_time(fields, path):
+    """An end that no look could show, or not before the deadline, would leave every acceptance with people."""
+    assert paths(**fields) == ([path] if path else [])
+
+
+def test_a_text_shows_no_end():
+    """A state stands in a document; a text has none."""
+    text = {"format": "icalendar", "payload": "/t", "properties": ["UID"]}
+    match = {"account": "scope", "reference": "path", "text": text}
+    seen = look(match=match, items="") | {"reconcile": "allowed", "read_budget": {"looks_max": 3}}
+    assert paths(**seen, terminal=[END]) == ["$.terminal"]

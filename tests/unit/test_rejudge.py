@@ -96,7 +96,14 @@ PAID = Noted(note="look", facts={"look": 0})
 def looked(reading, contract=LOOKUP, *, proven=False, **changes) -> Evidence:
     """What a look's reading becomes, or what somebody made of that."""
     verdict = Absence(proven=proven)
-    made = evidence_of(reading, look=contract.looks[0], index=0, attempt=1, effect="refund", absence=verdict)
+    made = evidence_of(
+        reading,
+        look=contract.looks[0],
+        index=0,
+        attempts=(Attempt(number=1, token="w"),),
+        effect="refund",
+        absence=verdict,
+    )
     return msgspec.structs.replace(made, **changes)
 
 

@@ -322,8 +322,7 @@ class _Walk:
         self.removed = left
 
     def _folded(self) -> Fold:
-        follows = self.first is not None and self.first.follows
-        return fold(self.attempts, self.discrepancy, follows=follows)
+        return fold(self.attempts, self.discrepancy, follows=self.first is not None and self.first.follows)
 
     def columns(self, history: History) -> None:
         """Compare the operation's row with what its events come to."""

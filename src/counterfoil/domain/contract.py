@@ -241,7 +241,7 @@ class Fence(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Terminal(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A later observation that ends `accepted`."""
+    """A later observation that ends `accepted`: a look shows what is ours in every field, and in this state."""
 
     state: Annotated[dict[Pointer, tuple[Scalar, ...]], msgspec.Meta(min_length=1)]
     finding: Literal["succeeded", "rejected"]
@@ -307,6 +307,8 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     looks: tuple[Look, ...] = ()
     fences: tuple[Fence, ...] = ()
     terminal: tuple[Terminal, ...] = ()
+    follow_seconds: Positive | Unknown = "unknown"
+    """How long after its claim what was accepted is followed; `unknown`: for as long as the read budget lasts."""
     reconcile: Literal["allowed", "forbidden"] = "forbidden"
     automatic_attempts: AutomaticAttempts = AutomaticAttempts()
     one_shot: bool = False

@@ -349,6 +349,12 @@ def first_begun(events: tuple[Event, ...]) -> Begun | None:
     return next((begun_of(e) for e in events if e.kind is EventKind.BEGUN), None)
 
 
+def is_followed(events: tuple[Event, ...]) -> bool:
+    """The receipt says that its contract names a later terminal observation: `accepted` is not the end."""
+    first = first_begun(events)
+    return first is not None and first.follows
+
+
 def _left_of(removed: Removed) -> Begun | None:
     if not removed.attempts:
         return None

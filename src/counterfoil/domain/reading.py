@@ -6,13 +6,14 @@ when the same look was shown not to find what cannot exist. Whatever is not heal
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
 
 from counterfoil.domain import body, icalendar, reply
 from counterfoil.domain.answer import Answer, Replied, Silent
-from counterfoil.domain.contract import By, Contract, Look, TextCompare
+from counterfoil.domain.contract import By, Contract, Look, Scalar, Terminal, TextCompare
 from counterfoil.domain.pointer import MISSING
 from counterfoil.domain.template import LookTemplate, Names, document_of, text_of
 from counterfoil.domain.words import Coverage
@@ -36,6 +37,8 @@ class ReadingKind(StrEnum):
     """The reference is taken by something with other content or of another account."""
     CANDIDATE = "candidate"
     """It may be ours, but not every field could be compared, or its state is not the promised one."""
+    ENDED = "ended"
+    """It is ours, and ended in a state of which the contract says that the effect does not come of it any more."""
 
 
 class Sought(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,13 +113,14 @@ def _controls(look: Look, sought: Sought) -> dict[str, LookTemplate | None]:
     return {role: way if isinstance(way, LookTemplate) and name else None for role, (way, name) in asked.items()}
 
 
-def read(look: Look, answers: tuple[Answer, ...], sought: Sought) -> Reading:
+def read(look: Look, answers: tuple[Answer, ...], sought: Sought, terminal: tuple[Terminal, ...] = ()) -> Reading:
     """Interpret one look: pure, total, and inconclusive whenever the look was not whole and healthy.
 
     Args:
         look: the contract's clause.
         answers: one for each of `requests_of(look, sought)`, in that order.
         sought: what it is compared with, with the same names the requests were made of.
+        terminal: the states in which what was accepted ends.
     """
     if not answers:
         return Reading(kind=ReadingKind.INCONCLUSIVE, reason="not_made")
@@ -126,7 +130,7 @@ def read(look: Look, answers: tuple[Answer, ...], sought: Sought) -> Reading:
     names = named(look, sought)
     positive, negative = _controlled(look, answers, sought)
     mine = _distinct(look, [i for i in page.items if _answers_to(look, i, names.reference)], sought)
-    reading = _verdict(look, page, mine, sought)
+    reading = _verdict(look, page, mine, sought, terminal)
     if reading.kind is not ReadingKind.ABSENT and not negative:
         reading = Reading(kind=ReadingKind.INCONCLUSIVE, reason="negative_control")
     return msgspec.structs.replace(reading, items=len(page.items), positive_control=positive, negative_control=negative)
@@ -229,10 +233,10 @@ def _controlled(look: Look, answers: tuple[Answer, ...], sought: Sought) -> tupl
     return positive, negative
 
 
-def _verdict(look: Look, page: _Page, mine: list[_Item], sought: Sought) -> Reading:
+def _verdict(look: Look, page: _Page, mine: list[_Item], sought: Sought, terminal: tuple[Terminal, ...]) -> Reading:
     if not mine:
         return _of_others(look, page, sought)
-    readings = [_compare(look, item, sought) for item in mine]
+    readings = [_compare(look, item, sought, terminal) for item in mine]
     if len(readings) == 1:
         return readings[0]
     first = next((r for r in readings if r.kind is ReadingKind.FOUND), None)
@@ -257,23 +261,21 @@ def _of_others(look: Look, page: _Page, sought: Sought) -> Reading:
     return Reading(kind=ReadingKind.ABSENT)
 
 
-def _compare(look: Look, item: _Item, sought: Sought) -> Reading:
+def _compare(look: Look, item: _Item, sought: Sought, terminal: tuple[Terminal, ...]) -> Reading:
     """Compare one item that carries our reference, field by field."""
     material = _material(look, item, sought)
     compared = {"account": _account(look, item, sought), "reference": "equal", **material}
-    state = {where: _shown(body.at(item.document, where)) for where in look.match.state}
-    settled = all(
-        any(body.same(body.at(item.document, where), value) for value in accepted)
-        for where, accepted in look.match.state.items()
-    )
+    named = {where: body.at(item.document, where) for where in states_of(look, terminal)}
+    state = {where: _shown(value) for where, value in named.items()}
+    end = end_of(look, named, terminal)
     if "different" in compared.values():
         kind, reason = ReadingKind.FOREIGN, "other_account" if compared["account"] == "different" else "other_content"
     elif "missing" in compared.values() or not material:
         kind, reason = ReadingKind.CANDIDATE, "field_missing"
-    elif not settled:
+    elif end is None:
         kind, reason = ReadingKind.CANDIDATE, "other_state"
     else:
-        kind, reason = ReadingKind.FOUND, ""
+        kind, reason = ReadingKind.FOUND if end == "succeeded" else ReadingKind.ENDED, ""
     return Reading(
         kind=kind,
         reason=reason,
@@ -281,6 +283,36 @@ def _compare(look: Look, item: _Item, sought: Sought) -> Reading:
         state=state,
         compared=compared,
         result=reply.result_of(look.result, item.document) if kind is ReadingKind.FOUND else None,
+    )
+
+
+def states_of(look: Look, terminal: tuple[Terminal, ...]) -> tuple[str, ...]:
+    """Every place of an item that says in which state it is."""
+    return tuple(dict.fromkeys((*look.match.state, *(where for end in terminal for where in end.state))))
+
+
+def end_of(
+    look: Look, state: Mapping[str, object], terminal: tuple[Terminal, ...], *, kept: bool = False
+) -> str | None:
+    """What came of something ours: `succeeded` or `rejected`, by the first end that it is in; None where it is in none.
+
+    Args:
+        look: its own states are the effect.
+        state: by pointer, what an item holds there.
+        terminal: what is followed is not the effect merely because it is there.
+        kept: only as much of each text is there as evidence keeps.
+    """
+    for end in terminal:
+        if _is_in(end.state, state, kept=kept):
+            return end.finding
+    stands = _is_in(look.match.state, state, kept=kept) and bool(look.match.state or not terminal)
+    return "succeeded" if stands else None
+
+
+def _is_in(accepted: Mapping[str, tuple[Scalar, ...]], state: Mapping[str, object], *, kept: bool) -> bool:
+    return all(
+        any(body.same(state.get(where), _shown(value) if kept else value) for value in values)
+        for where, values in accepted.items()
     )
 
 

@@ -31,7 +31,7 @@ def check(contract: Contract) -> tuple[Problem, ...]:
     """Name everything that a contract claims and cannot hold; an empty answer lets it be used."""
     return tuple(
         Problem(path=path, problem=problem)
-        for found in (_sources, _requests, _own, _headers, _answers, _looks, _automatic, _retention)
+        for found in (_sources, _requests, _own, _headers, _answers, _looks, _followed, _automatic, _retention)
         for path, problem in found(contract)
     )
 
@@ -204,6 +204,18 @@ def _controls(look: Look) -> Iterator[tuple[str, str]]:
             yield f"controls.{role}", f"its request does not ask for {{{word}}}"
         if way == "inline" and not look.items:
             yield f"controls.{role}", "one item cannot hold its own control"
+
+
+def _followed(contract: Contract) -> Iterator[tuple[str, str]]:
+    """What ends `accepted` is seen by a look, in time."""
+    if contract.terminal and (contract.reconcile != "allowed" or all(look.match.text for look in contract.looks)):
+        yield "$.terminal", "no look shows in which state it is, or looks are forbidden"
+    if contract.follow_seconds == "unknown":
+        return
+    if not contract.terminal:
+        yield "$.follow_seconds", "nothing is followed: no end is named"
+    if contract.follow_seconds <= contract.read_budget.first_after_seconds:
+        yield "$.follow_seconds", "is over before the first look"
 
 
 def _automatic(contract: Contract) -> Iterator[tuple[str, str]]:

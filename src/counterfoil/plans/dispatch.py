@@ -40,6 +40,7 @@ from counterfoil.domain.event import (
     attempts_of,
     begun_of,
     first_begun,
+    is_followed,
     removal_said,
 )
 from counterfoil.domain.evidence import Evidence
@@ -309,7 +310,7 @@ def _send_again(order: Order, draw: Draw, history: History) -> Plan[Ended]:
     attempts, discrepancy = attempts_of(history.events)
     claimed = observing.Claimed(
         operation=history.operation, attempts=attempts, discrepancy=discrepancy, head=history.head,
-        asked=was_asked(history),
+        asked=was_asked(history), follows=is_followed(history.events),
     )  # fmt: skip
     payload = frozen_payload(history)
     provider_key = begun_of(history.events[-1]).provider_key

@@ -36,6 +36,8 @@ class Claimed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     head: bytes
     asked: bool = False
     """People were asked about it: what they allowed, and until when, stands in its events."""
+    follows: bool | None = None
+    """Its receipt says whether `accepted` is the end; None: it is written under the contract at hand, which says so."""
 
     @property
     def n(self) -> int:
@@ -230,7 +232,10 @@ def _stayed(holder: Claimed | First, after: Operation) -> bool:
 def _moved(holder: Claimed | First, evidence: Evidence, contract: Contract, *, jitter: float) -> rules.Moved:
     """What the fold makes of the whole operation."""
     claimed = holder.whole() if isinstance(holder, First) else holder
-    return rules.advance(claimed.operation, claimed.attempts, claimed.discrepancy, evidence, contract, jitter=jitter)
+    follows = contract.follows if claimed.follows is None else claimed.follows
+    return rules.advance(
+        claimed.operation, claimed.attempts, claimed.discrepancy, evidence, contract, follows=follows, jitter=jitter
+    )
 
 
 def amend(operation: str, said: Sealed, contract: Contract, *, jitter: float) -> Plan[Operation]:

@@ -78,13 +78,11 @@ def _look(history: History, action: Action, draw: Draw, index: int, payload: byt
         payload=payload, look=index, names=sought.names, deadline_seconds=LOOK_SECONDS_MAX,
     )  # fmt: skip
     answers = yield Look(action=action, order=order)
-    reading = read(look, answers, sought)
+    reading = read(look, answers, sought, action.contract.terminal)
     last_write = max(quiet_since(history.events), *(a.deadline for a in attempts))
     verdict = absence(
         look=look, reading=reading, looked_at=history.events[-1].at, elapsed=since_last_write(history.events),
         deadline=last_write, longest_delivery=assumed_delivery(begun), quiesced=all(a.quiesced for a in attempts),
     )  # fmt: skip
-    evidence = evidence_of(
-        reading, look=look, index=index, attempt=attempts[-1].number, effect=action.effect, absence=verdict
-    )
+    evidence = evidence_of(reading, look=look, index=index, attempts=attempts, effect=action.effect, absence=verdict)
     return declared(evidence, action.result)

@@ -19,6 +19,8 @@ from counterfoil.lab.catalogue.crossing import Crossing
 HOUR = 3600.0
 LATEST_SECONDS = 17 * HOUR
 """Where nobody assumes how late a request may be, it is as late as three quarters of a day's retention."""
+BECOMES_SECONDS = 90.0
+"""Between the first look and the second: one shows it open, the other how it ends."""
 BROKEN = Sight(broken=True)
 LOST = Crossing(arrives=(), answered=False)
 UNHEARD = Crossing(answered=False)
@@ -50,6 +52,8 @@ class Case:
     """What came of it ends at once."""
     turns: bool = False
     """What is left open turns into the effect in the end."""
+    becomes: str = ""
+    """The state that what is left open is in after `BECOMES_SECONDS`, and from then on."""
 
 
 def cases(contract: Contract, behaviour: Behaviour) -> Iterator[Case]:
@@ -177,6 +181,18 @@ def _other_state(_: Contract, behaviour: Behaviour) -> Iterator[Case]:
                 yield Case("other_state", nature, (once,), turns=turns)
 
 
+def _followed(_: Contract, behaviour: Behaviour) -> Iterator[Case]:
+    """What is left open ends, in each way in which it may."""
+    (nature,) = natures(behaviour)
+    opened = [state for state, is_effect in behaviour.states.items() if is_effect == "open"]
+    ends = [state for state, is_effect in behaviour.states.items() if is_effect != "open"]
+    for state in opened:
+        for end in ends:
+            for answered in (True, False):
+                once = Crossing(answered=answered, fate=Fate(state=state))
+                yield Case("followed", nature, (once,), becomes=end)
+
+
 def _ended(contract: Contract, behaviour: Behaviour) -> Iterator[Case]:
     """It happened, and what came of it has ended when somebody looks, or repeats."""
     for nature in natures(behaviour, "ends"):
@@ -213,6 +229,7 @@ SCENARIOS = {
     "eventual_read": _eventual_read,
     "foreign_object": _foreign,
     "other_state": _other_state,
+    "followed": _followed,
     "ended": _ended,
 }
 """Each scenario by its name."""
