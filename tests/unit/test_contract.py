@@ -359,10 +359,49 @@ def test_looks_that_may_stand(fields):
     assert paths(**look(**fields)) == []
 
 
-def test_a_look_has_no_method_but_get():
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_a_look_has_no_method_that_writes(method):
     """A read that writes cannot even be described."""
     with pytest.raises(msgspec.ValidationError, match="method"):
-        contract(**look(request={"path": "/x", "method": "POST"}))
+        contract(**look(request={"path": "/x", "method": method}))
+
+
+@pytest.mark.parametrize("said", ["measured", "source_code", "inferred", "unknown", "documented"])
+def test_a_post_is_a_look_only_by_the_providers_word(said):
+    """A source that is documented, and no other, says that it only reads; its controls need that word too."""
+    post = {"path": "/x", "method": "POST", "body": {"q": "{reference}"}}
+    fine = [] if said == "documented" else ["$.looks[0].request.read_only", "$.looks[0].controls.negative.read_only"]
+    sources = {"r": {"says": "it reads", "confidence": said, "document": "d"}} | SMALLEST["sources"]
+    assert paths(sources=sources, **look(
+        request=post | {"read_only": "r"},
+        controls={"negative": post | {"body": {"q": "{negative}"}, "read_only": "r"}},
+    )) == fine  # fmt: skip
+    assert paths(**look(request=post)) == ["$.looks[0].request.read_only"]
+    assert paths(**look(request=post | {"read_only": "nobody"})) == ["$.looks[0].request.read_only"]
+
+
+def test_a_get_has_no_body():
+    """What a server makes of one is not defined (RFC 9110 9.3.1)."""
+    assert paths(**look(request={"path": "/x", "body": {}})) == ["$.looks[0].request.body"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        ({"request": {"path": "/x", "query": {"c": "{cursor}"}}, "next_page": "/next"}, 0),
+        ({"next_page": "/next"}, 1),
+        ({"request": {"path": "/x", "query": {"c": "{cursor}"}}}, 1),
+        ({"request": {"path": "/x", "query": {"c": "{cursor}"}}, "next_page": "/next", "items": ""}, 1),
+    ],
+)
+def test_a_page_is_asked_for_by_what_the_one_before_says(fields, count):
+    """The place it is read from, and the place it is asked at; one item has no pages."""
+    assert paths(**look(**fields)) == ["$.looks[0].next_page"] * count
+
+
+def test_a_send_knows_no_cursor():
+    """There is nothing to go on from."""
+    assert paths(request={"method": "POST", "path": "/x", "query": {"c": "{cursor}"}}) == ["$.request"]
 
 
 def test_allowed_looks_are_budgeted():

@@ -308,6 +308,7 @@ def test_absence_is_asked_as_of_the_moment_it_was_paid_for():
     assert of(absent, LOOKUP, SILENCE, Noted(note="look", facts={"look": 1})) == "no such look was paid for"
     assert "may still write" in of(absent, LOOKUP, SILENCE, BESIDE, PAID)
     assert of(absent, LOOKUP, SILENCE, PAID, BESIDE, PAID) == ""
+    assert "in pages" in by_look(looked(msgspec.structs.replace(NOTHING, pages=2), proven=True))
 
 
 def test_a_state_is_compared_by_its_type():

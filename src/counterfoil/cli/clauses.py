@@ -83,7 +83,12 @@ def _answered(rule: AnswerRule) -> str:
 
 def _looked(look: Look) -> str:
     match = look.match
-    said = [f"GET {look.request.path} by {look.by.value.replace('_', ' ')}", f"consistency {look.consistency.value}"]
+    said = [
+        f"{look.request.method} {look.request.path} by {look.by.value.replace('_', ' ')}",
+        f"consistency {look.consistency.value}",
+    ]
+    if look.next_page is not None:
+        said.append(f"page by page, by {look.next_page}")
     compared = [*match.material, *(match.text.properties if match.text else ())]
     said.append(
         f"ours if {', '.join(where or 'the payload' for where in compared)} agree" if compared else "never ours"

@@ -44,6 +44,7 @@ CONDITIONS = (
     (absence.BY_ID, "it does not search by an id known only after success"),
     (absence.NO_POSITIVE, "a known item was found in the same look"),
     (absence.NO_NEGATIVE, "a random reference was not found in the same look"),
+    (absence.NOT_STABLE, "pages that were read miss nothing between them"),
     (absence.NO_DELIVERY, "longest_delivery is assumed"),
     (absence.NOT_QUIESCED, "every earlier attempt is quiesced"),
     (absence.TOO_EARLY, "it was made late enough"),

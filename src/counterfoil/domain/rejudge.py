@@ -136,6 +136,7 @@ class _Facts(msgspec.Struct, frozen=True):
     status: int = 0
     cut: str | None = None
     items: int = 0
+    pages: int = 1
     positive_control: bool = False
     negative_control: bool = False
     compared: dict[str, str] = {}
@@ -232,8 +233,9 @@ def _against_found(look: Look, facts: _Facts, contract: Contract, end: str) -> s
 def _against_absent(events: tuple[Event, ...], look: Look, place: int, kind: ReadingKind, facts: _Facts) -> str:
     """Ask the calculator once more; which of several looks it came of is not on record, and one is enough."""
     reading = Reading(
-        kind=kind, items=facts.items, positive_control=facts.positive_control, negative_control=facts.negative_control
-    )
+        kind=kind, items=facts.items, pages=facts.pages, positive_control=facts.positive_control,
+        negative_control=facts.negative_control,
+    )  # fmt: skip
     paid = [n for n, event in enumerate(events) if event.kind is EventKind.LOOKING and _is_of(event, place)]
     verdicts = [_absence(events[: n + 1], look, reading) for n in paid]
     if not verdicts:

@@ -85,6 +85,8 @@ def _facts(reading: Reading, absence: Absence | None) -> dict[str, object]:
         "positive_control": reading.positive_control,
         "negative_control": reading.negative_control,
     }
+    if reading.pages > 1:
+        facts["pages"] = reading.pages
     if reading.compared:
         facts["compared"] = reading.compared
     if reading.state:

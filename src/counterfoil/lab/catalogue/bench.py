@@ -141,7 +141,7 @@ class Bench:
             }  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            played = msgspec.structs.replace(contract, read_budget=HURRIED) if contract.looks else contract
+            played = msgspec.structs.replace(contract, read_budget=_hurried(contract)) if contract.looks else contract
             action = action_of(declared(given, name), name, contract=played, tenant="default")
         made: Any = None
         registered = self._registered[id(contract), assumed] = Registered(action, made)
@@ -189,3 +189,9 @@ class Bench:
         run.begun = len(bases)
         for wire, basis in zip(run.crossings.sent, bases, strict=False):  # more writes than attempts: that is unsafe
             wire.basis = str(basis)
+
+
+def _hurried(contract: Contract) -> ReadBudget:
+    """Two looks, of two pages each where there are any."""
+    paged = any(look.next_page is not None for look in contract.looks)
+    return msgspec.structs.replace(HURRIED, looks_max=HURRIED.looks_max * (1 + paged))

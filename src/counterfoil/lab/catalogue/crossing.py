@@ -137,7 +137,10 @@ class Crossings:
         except PayloadRefused:
             return Silent(may_have_left=False, reason="not_rendered")
         for shown in self.service.nature.looks:
-            asked = read(made, body="text", account=order.account, route=shown.path)
+            kind = "json" if shown.method == "POST" else "text"
+            asked = (
+                read(made, body=kind, account=order.account, route=shown.path) if made.method == shown.method else None
+            )
             if asked is not None:
                 return show(self.service, shown, asked, self.clock.now, self.sight)
         self.astray.append(f"{made.method} {made.target}")
