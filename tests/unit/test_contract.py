@@ -32,6 +32,15 @@ KEYED = {"kind": "idempotency_key", "source": "s"}
 SAFE = {"same_payload": "replays_answer", "in_flight": "waits", "errors_replayed": True, "source": "s"}
 
 
+FENCE = {"request": {"method": "PUT", "path": "/{provider_key}"}, "won": ["201"], "lost": ["412"], "source": "s"}
+NAMED = {
+    "protection": {"kind": "natural_key", "carrier": "path", "source": "s"},
+    "repeat": {"other_payload": "refused", "in_flight": "refused", "source": "s"},
+    "request": {"method": "PUT", "path": "/{provider_key}"}, "fences": [FENCE], "reconcile": "allowed",
+    "read_budget": {"looks_max": 1},
+}  # fmt: skip
+
+
 def contract(**fields):
     """The smallest contract with some fields of its own."""
     return msgspec.convert(SMALLEST | fields, Contract)
@@ -193,7 +202,7 @@ def test_a_repeat_after_an_error_is_safe_only_as_documented(errors, safe):
         {"repeat": {"source": "t"}},
         answer(source="t"),
         look(source="t"),
-        {"fences": [{"request": REQUEST, "won": ["201"], "lost": ["409"], "source": "t"}]},
+        NAMED | {"fences": [FENCE | {"source": "t"}]},
         look()
         | {
             "reconcile": "allowed",
@@ -465,3 +474,23 @@ def test_a_text_shows_no_end():
     match = {"account": "scope", "reference": "path", "text": text}
     seen = look(match=match, items="") | {"reconcile": "allowed", "read_budget": {"looks_max": 3}}
     assert paths(**seen, terminal=[END]) == ["$.terminal"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({}, []),
+        ({"protection": NAMED["protection"] | {"kind": "client_reference"}}, ["$.fences[0]"]),
+        ({"repeat": NAMED["repeat"] | {"other_payload": "overwrites"}}, ["$.fences[0]"]),
+        ({"repeat": NAMED["repeat"] | {"in_flight": "unknown"}}, ["$.fences[0]"]),
+        ({"one_shot": True}, ["$.fences[0]"]),
+        ({"reconcile": "forbidden"}, ["$.fences[0]"]),
+        ({"request": None}, ["$.fences[0].request"]),
+        ({"fences": [FENCE | {"request": {"method": "PUT", "path": "/other"}}]}, ["$.fences[0].request"]),
+        ({"fences": [FENCE | {"won": ["412"]}]}, ["$.fences[0].won"]),
+        ({"fences": [FENCE | {"lost": ["200"]}]}, ["$.fences[0].lost"]),
+    ],
+)
+def test_a_fence_stands_in_the_originals_way_or_is_none(fields, path):
+    """Under the same name, where the provider refuses a second of it, and touching it again is not forbidden."""
+    assert paths(**NAMED | fields) == path

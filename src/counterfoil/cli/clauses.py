@@ -101,7 +101,9 @@ def _looked(look: Look) -> str:
 
 
 def _fenced(fence: Fence) -> str:
-    return f"{fence.request.method} {fence.request.path}: won by {' '.join(fence.won)}, lost by {' '.join(fence.lost)}"
+    carried = [*(f"header {name}" for name in fence.headers), *(f"{at} = {_value(v)}" for at, v in fence.where.items())]
+    won = " with ".join([" ".join(fence.won), *([", ".join(carried)] if carried else [])])
+    return f"{fence.request.method} {fence.request.path}: won by {won}, lost by {' '.join(fence.lost)}"
 
 
 def _ends(end: Terminal) -> str:

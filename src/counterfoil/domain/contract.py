@@ -241,6 +241,10 @@ class Fence(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     request: RequestTemplate
     won: Annotated[tuple[OneStatus, ...], msgspec.Meta(min_length=1)]
+    headers: dict[HeaderName, str] = {}
+    """Headers that an answer by which it has won must carry, with that very value; `*` is any."""
+    where: dict[Pointer, Scalar] = {}
+    """Exact values that the JSON body of such an answer must hold."""
     lost: Annotated[tuple[OneStatus, ...], msgspec.Meta(min_length=1)]
 
 

@@ -115,6 +115,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Named assumptions the receipt rests on."""
     follows: bool = False
     """The contract names a later terminal observation."""
+    fence: int | None = None
+    """Which of the contract's fences it is; None: it is the effect itself."""
     mentioned: dict[str, Any] = {}
     """A model's own key or a framework's call id: evidence, never the key."""
     steady: Steady | None = None

@@ -10,6 +10,7 @@ import re
 
 import msgspec
 
+from counterfoil.domain import reply
 from counterfoil.domain.absence import Absence, absence
 from counterfoil.domain.action import Action
 from counterfoil.domain.answer import Replied
@@ -150,7 +151,7 @@ class _Kept(msgspec.Struct, frozen=True):
     result: object = None
 
 
-_CLAUSE = re.compile(r"(answers|looks)\[([0-9]{1,4})\](?:\.([a-z]+))?")
+_CLAUSE = re.compile(r"(answers|looks|fences)\[([0-9]{1,4})\](?:\.([a-z]+))?")
 
 
 def _clause(rule: str, kind: str, count: int) -> tuple[int, str]:
@@ -166,6 +167,8 @@ def _clause(rule: str, kind: str, count: int) -> tuple[int, str]:
 
 def _of_answer(seq: int, said: Evidence, kept: _Kept, action: Action) -> Judgement:
     contract = action.contract
+    if said.rule.startswith("fences["):
+        return _of_fence(seq, said, kept.facts, contract)
     place, _ = _clause(said.rule, "answers", len(contract.answers))
     if place < 0:
         return Judgement(seq=seq, broken=f"the contract has no clause {said.rule!r} for an answer")
@@ -186,6 +189,17 @@ def _of_answer(seq: int, said: Evidence, kept: _Kept, action: Action) -> Judgeme
         return Judgement(seq=seq, broken=f"{said.rule} proves {finding.value} of {clause.coverage.value}")
     # What it compares with the payload is not kept either.
     return Judgement(seq=seq, unasked=NOT_KEPT if None in verdicts or clause.match else "")
+
+
+def _of_fence(seq: int, said: Evidence, facts: _Facts, contract: Contract) -> Judgement:
+    place, word = _clause(said.rule, "fences", len(contract.fences))
+    proves = {"won": Finding.ABSENT, "lost": Finding.REJECTED}
+    if place < 0 or proves.get(word) is not said.finding:
+        return Judgement(seq=seq, broken=f"the contract has no clause {said.rule!r} that proves {said.finding.value}")
+    fence = contract.fences[place]
+    if not reply.matches(facts.status, fence.won if word == "won" else fence.lost):
+        return Judgement(seq=seq, broken=f"{said.rule} is not about what was answered")
+    return Judgement(seq=seq, unasked=NOT_KEPT if word == "won" and (fence.headers or fence.where) else "")
 
 
 def _against_cut(said: Evidence, facts: _Facts, contract: Contract) -> str:

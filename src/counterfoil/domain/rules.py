@@ -25,6 +25,7 @@ from counterfoil.domain.event import (
     is_recorded,
 )
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.fence import against_fence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import may_go_beside
 from counterfoil.domain.payload import content, gone_said, is_intact, salted_digest
@@ -32,7 +33,7 @@ from counterfoil.domain.permission import Permitted, Sought, is_final, permit, w
 from counterfoil.domain.record import refuse_unreadable
 from counterfoil.domain.retry import NO_ATTEMPT, RetryDecision, Situation, decide_retry
 from counterfoil.domain.schedule import FOLLOW, LOOK, RECOVER, REPLAY, REST, REVIEW, Next, follow_until, next_step
-from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Source
+from counterfoil.domain.words import AttemptClass, Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Source
 
 REPEATS_RECORDED_MAX = 16
 """Differing repetitions kept as events; more would let a caller grow the store without sending anything."""
@@ -280,7 +281,12 @@ def claim_again(
         if against:
             return Declined(because=against)
         decision = RetryDecision(allowed=True, attempt_class=begun.attempt.attempt_class)
-        if attempts:
+        if begun.fence is not None:
+            against = _against_fence(history, begun, contract, sought)
+            if against:
+                return Declined(because=against)
+            decision = RetryDecision(allowed=True, attempt_class=AttemptClass.FENCE)
+        elif attempts:
             situation = Situation(
                 contract=contract,
                 attempts=attempts,
@@ -308,6 +314,17 @@ def claim_again(
         return msgspec.structs.replace(started, beside=may_go_beside(history.events, sought.terms))
 
     return rule
+
+
+def _against_fence(history: History, begun: Begun, contract: Contract, sought: Sought) -> tuple[str, ...]:
+    """A fence proves something of the contract that the receipt stands on, and of no other."""
+    attempts, discrepancy = attempts_of(history.events)
+    first = first_begun(history.events)
+    if first is not None and first.contract != begun.contract:
+        return (CONTRACT_CHANGED,)
+    return against_fence(
+        contract, begun.fence or 0, attempts, discrepancy, one_shot=sought.terms.one_shot, reason=begun.reason
+    )
 
 
 def _against_claim(history: History, begun: Begun, sought: Sought, basis: Basis | None) -> tuple[str, ...]:

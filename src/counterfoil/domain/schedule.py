@@ -8,6 +8,7 @@ import msgspec
 
 from counterfoil.domain.attempt import Attempt, Fold
 from counterfoil.domain.contract import Contract
+from counterfoil.domain.fence import fenced
 from counterfoil.domain.patience import wait_seconds
 from counterfoil.domain.words import AttemptClass, Discrepancy, Dispatch, Finding, Outcome
 
@@ -101,7 +102,7 @@ def allowed_step(dispatch: Dispatch, outcome: Outcome, *, unused: bool, callers:
 
 def _replays_left(contract: Contract, attempts: tuple[Attempt, ...]) -> bool:
     """Whether a repeat is granted still; what has happened or was taken in is never sent again, whatever is open."""
-    if any(a.finding in (Finding.SUCCEEDED, Finding.ACCEPTED) for a in attempts):
+    if fenced(attempts) or any(a.finding in (Finding.SUCCEEDED, Finding.ACCEPTED) for a in attempts):
         return False
     used = sum(a.attempt_class is AttemptClass.SAME_KEY and a.finding is not Finding.NOT_SENT for a in attempts)
     return used < contract.automatic_attempts.same_key_replay

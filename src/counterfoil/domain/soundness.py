@@ -31,7 +31,19 @@ def check(contract: Contract) -> tuple[Problem, ...]:
     """Name everything that a contract claims and cannot hold; an empty answer lets it be used."""
     return tuple(
         Problem(path=path, problem=problem)
-        for found in (_sources, _requests, _posts, _own, _headers, _answers, _looks, _followed, _automatic, _retention)
+        for found in (
+            _sources,
+            _requests,
+            _posts,
+            _own,
+            _headers,
+            _answers,
+            _looks,
+            _followed,
+            _fenced,
+            _automatic,
+            _retention,
+        )
         for path, problem in found(contract)
     )
 
@@ -240,6 +252,23 @@ def _followed(contract: Contract) -> Iterator[tuple[str, str]]:
         yield "$.follow_seconds", "nothing is followed: no end is named"
     if contract.follow_seconds <= contract.read_budget.first_after_seconds:
         yield "$.follow_seconds", "is over before the first look"
+
+
+def _fenced(contract: Contract) -> Iterator[tuple[str, str]]:
+    """What takes the original's place is refused beside it, and says which of the two it was."""
+    protection, repeat = contract.protection, contract.repeat
+    for index, fence in enumerate(contract.fences):
+        path = f"$.fences[{index}]"
+        if protection.kind not in KEYED or repeat.other_payload != "refused" or repeat.in_flight != "refused":
+            yield path, "nothing documents that the provider refuses an original beside it"
+        if contract.request is None or not _carries(contract, fence.request):
+            yield f"{path}.request", "it does not carry the original's key, so it stands in nobody's way"
+        if contract.one_shot or contract.reconcile != "allowed":
+            yield path, "the contract forbids to touch its destination again"
+        if any(not status.startswith("2") for status in fence.won):
+            yield f"{path}.won", "only a 2xx says that a write took place"
+        if any(not status.startswith("4") for status in fence.lost):
+            yield f"{path}.lost", "only a 4xx says that it did not"
 
 
 def _automatic(contract: Contract) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from counterfoil.domain.attempt import NO_EFFECT, Attempt
 from counterfoil.domain.contract import By, Look
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.reading import COVERAGE, Reading, ReadingKind
-from counterfoil.domain.words import Coverage, Finding, Source
+from counterfoil.domain.words import AttemptClass, Coverage, Finding, Source
 
 
 def evidence_of(
@@ -62,7 +62,7 @@ def coverage_of(look: Look, kind: ReadingKind) -> Coverage:
 
 def whose(attempts: tuple[Attempt, ...], external_id: str) -> int | None:
     """The attempt that a thing came of: whose name it has, or the only one that may have done anything; else None."""
-    may = [a for a in attempts if a.finding not in NO_EFFECT]
+    may = [a for a in attempts if a.finding not in NO_EFFECT and a.attempt_class is not AttemptClass.FENCE]
     named = [a.number for a in may if external_id and a.external_id == external_id]
     if named or len(may) == 1:
         return (named or [may[0].number])[0]

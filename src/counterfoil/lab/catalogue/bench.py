@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -91,6 +92,8 @@ class Bench:
         self._kept: list[Contract] = []
         """Keeps each contract's identity its own while it names an action."""
         self._keys = 0
+        self.fenced = False
+        """A person fences off what is played."""
 
     def close(self) -> None:
         """Let go of the file."""
@@ -114,6 +117,9 @@ class Bench:
         receipt = GuardedHttp(self.ledger, registered)(self.behaviour.played.payload, key=run.key)
         self._stood(run, receipt)
         self.clock.pass_time(away)
+        if self.fenced:
+            with contextlib.suppress(CounterfoilError):
+                self._stood(run, self.ledger.fence(receipt.id, by="user:lea", reason="it must not happen any more"))
         if crossings.sight.broken:  # whoever need not wait for a look may ask at once
             self._asked_again(run, receipt.id, meanwhile)
         self._work(run, receipt.id, meanwhile)

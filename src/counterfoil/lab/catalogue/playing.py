@@ -37,6 +37,7 @@ def play(bench: Bench, contract: Contract, case: Case) -> Result:
     service = Service(case.nature)
     crossings = Crossings(contract, service, bench.clock, case.script, case.sight)
     crossings.before = lambda ours, asked: _before(ours, asked, case)
+    bench.fenced = case.fenced
     run = bench.play(crossings, assumed=case.assumed, meanwhile=lambda run: _meanwhile(run, case), away=case.away)
     _finally(service, case, bench.clock.now)
     return Result(case, run, tuple(_unsafe(run, case)))

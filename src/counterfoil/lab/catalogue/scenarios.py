@@ -52,6 +52,8 @@ class Case:
     """What came of it ends at once."""
     turns: bool = False
     """What is left open turns into the effect in the end."""
+    fenced: bool = False
+    """A person fences it off, once its call has come back."""
     becomes: str = ""
     """The state that what is left open is in after `BECOMES_SECONDS`, and from then on."""
 
@@ -193,6 +195,15 @@ def _followed(_: Contract, behaviour: Behaviour) -> Iterator[Case]:
                 yield Case("followed", nature, (once,), becomes=end)
 
 
+def _fenced(contract: Contract, behaviour: Behaviour) -> Iterator[Case]:
+    """A fence comes before the original, after it, or beside it, and its own answer may be lost."""
+    late = Crossing(arrives=(contract.send_deadline_seconds + 20.0,), answered=False)
+    for nature in natures(behaviour, "other", "in_flight") if contract.fences else ():
+        for first in (LOST, UNHEARD, late):
+            for fence in (Crossing(), UNHEARD, LOST, BROKE):
+                yield Case("fenced", nature, (first, fence), fenced=True)
+
+
 def _ended(contract: Contract, behaviour: Behaviour) -> Iterator[Case]:
     """It happened, and what came of it has ended when somebody looks, or repeats."""
     for nature in natures(behaviour, "ends"):
@@ -230,6 +241,7 @@ SCENARIOS = {
     "foreign_object": _foreign,
     "other_state": _other_state,
     "followed": _followed,
+    "fenced": _fenced,
     "ended": _ended,
 }
 """Each scenario by its name."""
