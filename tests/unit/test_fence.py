@@ -258,10 +258,11 @@ def test_a_late_answer_to_a_fence_is_read_as_one():
 # -- what follows from it ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("attempt", [1, 2])
 @pytest.mark.parametrize("coverage", list(Coverage))
-def test_what_happened_is_laid_to_no_fence_and_ends_every_open_one(coverage):
+def test_what_happened_is_laid_to_no_fence_and_ends_every_open_one(coverage, attempt):
     """Ours is there: the fence came too late, whatever became of it."""
-    found = Evidence(source=Source.LOOK, finding=S, attempt=2, coverage=coverage, external_id="ef_1")
+    found = Evidence(source=Source.LOOK, finding=S, attempt=attempt, coverage=coverage, external_id="ef_1")
     after, contradicts = settle(tries(U, U), found)
     assert ([a.finding for a in after], contradicts) == ([S, R], False)
     assert not fold(after, Discrepancy.NONE, follows=False).unresolved
