@@ -13,7 +13,7 @@ from counterfoil.domain.answer import Replied, Silent
 from counterfoil.domain.contract import By
 from counterfoil.domain.listing import Listed, content, listed, moment
 from counterfoil.plans.effects import Look
-from counterfoil.plans.survey import survey
+from counterfoil.plans.survey import PAGES_MAX, survey
 
 LOOKUP = contracts.load("lab.lookup")
 LIST = msgspec.structs.replace(LOOKUP.looks[0], by=By.LIST, created_at="/at")
@@ -89,3 +89,27 @@ def test_a_survey_makes_one_look_and_records_nothing():
     plan = survey(action(contract), draw(), look=0, payload=b"{}")
     next(plan)
     assert ends(plan, ()) == Listed(reason="not_made")
+
+
+def test_a_survey_follows_pages_to_the_end_and_says_where_it_stopped():
+    """Every page is shown; a circle, or one that does not come, is not the end."""
+    clause = msgspec.structs.replace(LIST, next_page="/next")
+    contract = msgspec.structs.replace(LOOKUP, looks=(clause,))
+
+    def answered(*nexts):
+        plan, told = survey(action(contract), draw(), look=0, payload=b"{}"), []
+        look = next(plan)
+        for number, cursor in enumerate(nexts):
+            told.append(look.order.names.cursor)
+            body = {"complete": not cursor, "items": [{**ITEM, "id": f"e-{number}"}], "next": cursor}
+            try:
+                look = plan.send((Replied(status=200, body=json.dumps(body).encode()),))
+            except StopIteration as stopped:
+                return told, [thing.external_id for thing in stopped.value.things], stopped.value.reason
+        return told, plan, ""
+
+    assert answered("b", "c", "") == (["", "b", "c"], ["e-0", "e-1", "e-2"], "")
+    assert answered("b", "b") == (["", "b"], ["e-0", "e-1"], "incomplete")
+    endless, plan, _ = answered(*(str(n) for n in range(1, PAGES_MAX)))
+    assert len(endless) == PAGES_MAX - 1
+    assert ends(plan, (page(ITEM, complete=False),)).reason == "incomplete"

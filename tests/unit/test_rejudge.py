@@ -96,7 +96,14 @@ PAID = Noted(note="look", facts={"look": 0})
 def looked(reading, contract=LOOKUP, *, proven=False, **changes) -> Evidence:
     """What a look's reading becomes, or what somebody made of that."""
     verdict = Absence(proven=proven)
-    made = evidence_of(reading, look=contract.looks[0], index=0, attempt=1, effect="refund", absence=verdict)
+    made = evidence_of(
+        reading,
+        look=contract.looks[0],
+        index=0,
+        attempts=(Attempt(number=1, token="w"),),
+        effect="refund",
+        absence=verdict,
+    )
     return msgspec.structs.replace(made, **changes)
 
 
@@ -338,6 +345,7 @@ def test_absence_is_asked_as_of_the_moment_it_was_paid_for():
     assert of(absent, LOOKUP, SILENCE, Noted(note="look", facts={"look": 1})) == "no such look was paid for"
     assert "may still write" in of(absent, LOOKUP, SILENCE, BESIDE, PAID)
     assert of(absent, LOOKUP, SILENCE, PAID, BESIDE, PAID) == ""
+    assert "in pages" in by_look(looked(msgspec.structs.replace(NOTHING, pages=2), proven=True))
 
 
 def test_a_state_is_compared_by_its_type():

@@ -10,7 +10,7 @@ import msgspec
 
 from counterfoil.cli.marks import duration
 from counterfoil.domain import reach
-from counterfoil.domain.contract import AnswerRule, Contract, Fence, Group, Look, WebhookRule
+from counterfoil.domain.contract import AnswerRule, Contract, Fence, Group, Look, Terminal, WebhookRule
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +40,9 @@ def clauses(contract: Contract) -> list[Said]:
     ]
     said += [
         Said(clause=f"fences[{i}]", says=_fenced(fence), source=fence.source) for i, fence in enumerate(contract.fences)
+    ]
+    said += [
+        Said(clause=f"terminal[{i}]", says=_ends(end), source=end.source) for i, end in enumerate(contract.terminal)
     ]
     return said
 
@@ -83,7 +86,12 @@ def _answered(rule: AnswerRule) -> str:
 
 def _looked(look: Look) -> str:
     match = look.match
-    said = [f"GET {look.request.path} by {look.by.value.replace('_', ' ')}", f"consistency {look.consistency.value}"]
+    said = [
+        f"{look.request.method} {look.request.path} by {look.by.value.replace('_', ' ')}",
+        f"consistency {look.consistency.value}",
+    ]
+    if look.next_page is not None:
+        said.append(f"page by page, by {look.next_page}")
     compared = [*match.material, *(match.text.properties if match.text else ())]
     said.append(
         f"ours if {', '.join(where or 'the payload' for where in compared)} agree" if compared else "never ours"
@@ -103,7 +111,14 @@ def _heard(rule: WebhookRule) -> str:
 
 
 def _fenced(fence: Fence) -> str:
-    return f"{fence.request.method} {fence.request.path}: won by {' '.join(fence.won)}, lost by {' '.join(fence.lost)}"
+    carried = [*(f"header {name}" for name in fence.headers), *(f"{at} = {_value(v)}" for at, v in fence.where.items())]
+    won = " with ".join([" ".join(fence.won), *([", ".join(carried)] if carried else [])])
+    return f"{fence.request.method} {fence.request.path}: won by {won}, lost by {' '.join(fence.lost)}"
+
+
+def _ends(end: Terminal) -> str:
+    states = (f"{where} = {' | '.join(map(_value, values))}" for where, values in end.state.items())
+    return f"what was accepted ends {end.finding} where {', '.join(states)}"
 
 
 def _value(value: object) -> str:
@@ -125,6 +140,11 @@ def follows(contract: Contract) -> Iterator[tuple[str, str]]:
     yield "the same key again", "never: " + refused[0] if refused else f"{by_itself}, while the key protects"
     ways = [*(["a fence"] if contract.fences else []), *(["a look"] if reach.disproves_by_look(contract) else [])]
     yield "that it never happened", f"proven by {' or '.join(ways)}" if ways else "never proven"
+    if contract.follows:
+        within = (
+            "" if isinstance(contract.follow_seconds, str) else f", for at most {duration(contract.follow_seconds)}"
+        )
+        yield "what is accepted", f"followed by looks to its end{within}; then a person is asked"
     yield "undone by", contract.compensation
 
 

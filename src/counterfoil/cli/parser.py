@@ -16,7 +16,7 @@ from counterfoil.cli import exits
 VERBS = (
     ("run", "send a file of intents, each at most once, and settle what is unknown"),
     ("worker", "recover, look and follow, until told to stop"),
-    ("attempt", "dispatch one operation again, on a basis that is on record"),
+    ("attempt", "dispatch one operation again, on a basis that is on record, or fence it off"),
     ("list", "list operations"),
     ("queue", "list what waits for somebody: why, what is next, whose it is and when it is passed up"),
     ("show", "draw one operation: permission, dispatch, outcome and evidence"),

@@ -94,6 +94,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     reason: str = ""
     how: str = ""
+    fence: int | None = None
+    """Which of the contract's fences they ask for in its place."""
 
 
 NOBODY = Asked()

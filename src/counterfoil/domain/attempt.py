@@ -78,7 +78,9 @@ def settle(attempts: tuple[Attempt, ...], evidence: Evidence) -> tuple[tuple[Att
         # earlier attempt with the same provider key may still write.
         quiesced = attempt.quiesced or (evidence.quiesced and attempt.number == evidence.attempt)
         finding, external_id = attempt.finding, attempt.external_id
-        if attempt.number in covered:
+        if attempt.open and attempt.attempt_class is AttemptClass.FENCE and evidence.finding in _HAPPENED:
+            finding = Finding.REJECTED  # the original landed: whatever becomes of the fence, it has lost
+        elif attempt.number in covered:
             finding, conflict = _move(attempt, evidence)
             if conflict and _was_another(attempts, attempt, evidence):
                 finding, conflict, external_id = evidence.finding, False, ""
@@ -91,6 +93,13 @@ def settle(attempts: tuple[Attempt, ...], evidence: Evidence) -> tuple[tuple[Att
 def _covered(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozenset[int]:
     if evidence.finding in (Finding.NOT_SENT, Finding.UNKNOWN):
         return frozenset({evidence.attempt})  # what one sender knows of its own bytes says nothing of another's
+    fences = [a.number for a in attempts if a.attempt_class is AttemptClass.FENCE]
+    if fences and evidence.finding in _HAPPENED:  # a fence causes no effect
+        attempts = tuple(a for a in attempts if a.number not in fences)
+        if not attempts:
+            return frozenset()
+        if evidence.attempt in fences:
+            evidence = msgspec.structs.replace(evidence, attempt=attempts[-1].number)
     match evidence.coverage:
         case Coverage.ATTEMPT:
             return frozenset({evidence.attempt})

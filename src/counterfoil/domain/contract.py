@@ -218,6 +218,10 @@ class Look(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     complete: bool | CompletePlace | dict[Pointer, tuple[Scalar, ...]] = "unknown"
     """True: the answer is always complete; a pointer: it says so itself, by `true`; values: by one of these, where
     null is what is missing too: `{/next: [null]}`."""
+    next_page: CompletePlace | None = None
+    """Where an answer that is not complete says what `{cursor}` asks for the next page; each page is a read."""
+    stable_pages: Tri = "unknown"
+    """Pages read one after the other miss nothing that stood there when the first was read."""
     authoritative: Tri = "unknown"
     absence_means: Literal["never_happened", "not_now", "unknown"] = "unknown"
     found_status: Annotated[tuple[OneStatus, ...], msgspec.Meta(min_length=1)] = ("200",)
@@ -258,11 +262,15 @@ class Fence(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     request: RequestTemplate
     won: Annotated[tuple[OneStatus, ...], msgspec.Meta(min_length=1)]
+    headers: dict[HeaderName, str] = {}
+    """Headers that an answer by which it has won must carry, with that very value; `*` is any."""
+    where: dict[Pointer, Scalar] = {}
+    """Exact values that the JSON body of such an answer must hold."""
     lost: Annotated[tuple[OneStatus, ...], msgspec.Meta(min_length=1)]
 
 
 class Terminal(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A later observation that ends `accepted`."""
+    """A later observation that ends `accepted`: a look shows what is ours in every field, and in this state."""
 
     state: Annotated[dict[Pointer, tuple[Scalar, ...]], msgspec.Meta(min_length=1)]
     finding: Literal["succeeded", "rejected"]
@@ -329,6 +337,8 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     webhooks: tuple[WebhookRule, ...] = ()
     fences: tuple[Fence, ...] = ()
     terminal: tuple[Terminal, ...] = ()
+    follow_seconds: Positive | Unknown = "unknown"
+    """How long after its claim what was accepted is followed; `unknown`: for as long as the read budget lasts."""
     reconcile: Literal["allowed", "forbidden"] = "forbidden"
     automatic_attempts: AutomaticAttempts = AutomaticAttempts()
     one_shot: bool = False

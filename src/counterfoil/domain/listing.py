@@ -9,8 +9,9 @@ import msgspec
 from counterfoil.domain import body, reply
 from counterfoil.domain.answer import Answer, Replied
 from counterfoil.domain.contract import Look
+from counterfoil.domain.page import items_of
 from counterfoil.domain.pointer import MISSING
-from counterfoil.domain.reading import items_of, shown
+from counterfoil.domain.reading import shown
 
 
 class Thing(msgspec.Struct, frozen=True, kw_only=True):

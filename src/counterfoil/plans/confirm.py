@@ -33,7 +33,7 @@ def confirm(history: History, action: Action, draw: Draw, *, by: str) -> Plan[En
         return stands(reply.history or history, because=reply.because)
     assert isinstance(reply, Amended)  # noqa: S101 - an Amend has no third answer
     # Crash here: the read is paid and not made; the success stands as it was answered (test_crash_in_confirmation).
-    evidence = yield from look_for(reply.history, action, draw, index, payload)
+    evidence = yield from look_for(reply.history, action, draw, index, payload, by=by)
     evidence = postcondition.judged(evidence, contract.looks[index])
     operation = yield from observing.append(
         history.operation.id, evidence, contract, salt=draw.salts[:SALT_BYTES], jitter=draw.jitter

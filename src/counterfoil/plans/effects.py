@@ -86,6 +86,8 @@ class Send(msgspec.Struct, frozen=True, kw_only=True):
     arguments: object
     """The caller's own arguments, equal to the payload; None where only the frozen payload is at hand."""
     flight: Flight
+    fence: int | None = None
+    """Which of the contract's fences is sent in the place of the write."""
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):

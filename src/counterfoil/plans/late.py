@@ -17,11 +17,20 @@ from counterfoil.plans import observing
 from counterfoil.plans.effects import Plan, Uptime
 
 
-def late(
-    operation: str, action: Action, attempt: int, answer: Answer, draw: Draw, payload: bytes = b""
+def late(  # noqa: PLR0913 - what was sent, and what was heard of it
+    operation: str,
+    action: Action,
+    attempt: int,
+    answer: Answer,
+    draw: Draw,
+    payload: bytes = b"",
+    *,
+    fence: int | None = None,
 ) -> Plan[Operation]:
     """Append an answer nobody waited for; it settles an unknown, or opens a discrepancy, and overwrites nothing."""
-    evidence = msgspec.structs.replace(observing.judged(action, answer, attempt, payload), source=Source.LATE_ANSWER)
+    evidence = msgspec.structs.replace(
+        observing.judged(action, answer, attempt, payload, fence=fence), source=Source.LATE_ANSWER
+    )
     evidence = observing.dated(evidence, (yield Uptime()))
     return (
         yield from observing.append(

@@ -73,3 +73,11 @@ class Provider(Protocol):
     def look(self, order: LookOrder) -> tuple[Answer, ...]:
         """Make the reads of one look, one answer each, in the order of `reading.requests_of`."""
         ...
+
+
+class Fences(Protocol):
+    """A provider that can send a contract's fences too; of one that cannot, none is ever sent."""
+
+    def fence(self, order: SendOrder, flight: Flight, index: int) -> Answer:
+        """Send that fence in the place of the write, in the same manner."""
+        ...

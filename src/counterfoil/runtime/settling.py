@@ -207,6 +207,43 @@ class Settling:
             raise NoBasis(operation, ended.because or ("the outcome is settled",))
         return self._receipt(ended)
 
+    def fence(self, operation: str, *, by: str, reason: str, how: str = "", index: int = 0) -> Receipt:
+        """Make the original impossible, because a person decided it: the provider says which of the two came first.
+
+        If the fence won, nothing of the operation happened or will; if it lost, a look says what did. Unanswered it is
+        unknown like any other attempt. Never sent without a person, nor where contract or policy forbids it.
+
+        Args:
+            operation: its id.
+            by: who decided it.
+            reason: why, in their words.
+            how: how they were authenticated.
+            index: which of the contract's fences.
+
+        Raises:
+            BadValue: an agent asks, or no reason is given.
+            NoBasis: it may not be sent now; why stands in the error.
+        """
+        from counterfoil.plans.fence import fence
+        from counterfoil.plans.recover import recover
+
+        asked = Asked(
+            by=checked_decider("by", by), reason=checked_reason("reason", reason),
+            how=checked_reason("how", how, empty=True), fence=index,
+        )  # fmt: skip
+        history = self.store.load(operation)
+        registered = self._executor.registered(history.operation.action)
+        order = self._order_of(history, registered)
+
+        def plan(draw: Draw) -> Plan[Ended]:
+            recovered = yield from recover(history, registered.action, draw)
+            return (yield from fence(order, draw, recovered, asked=asked))
+
+        ended = self._carry(plan)
+        if ended.standing is not Standing.NEW:
+            raise NoBasis(operation, ended.because or ("the outcome is settled",))
+        return self._receipt(ended)
+
     def resolve(  # noqa: PLR0913 - a finding has this many parts
         self,
         operation: str,
