@@ -262,8 +262,15 @@ def _how(error: OSError) -> Reason:
     return Reason.RESET if isinstance(error, (ConnectionResetError, BrokenPipeError)) else Reason.BROKEN
 
 
-def trusted(verify: bool | str) -> ssl.SSLContext:  # noqa: FBT001 - True is the word for the public authorities
+def trusted(
+    verify: bool | str,  # noqa: FBT001 - True is the word for the public authorities
+    protocols: tuple[str, ...] = ("http/1.1",),
+) -> ssl.SSLContext:
     """Make the context that verifies a server, reading no environment: no SSL_CERT_FILE, no SSLKEYLOGFILE.
+
+    Args:
+        verify: True for the public certificate authorities, or the path of a file or folder of trusted ones.
+        protocols: what is spoken under TLS, by the names of RFC 7301; none is named where there are none.
 
     Raises:
         ValueError: the trusted certificates cannot be read.
@@ -272,7 +279,8 @@ def trusted(verify: bool | str) -> ssl.SSLContext:  # noqa: FBT001 - True is the
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies certificate and host name, unlike a bare context
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
+    if protocols:
+        context.set_alpn_protocols(list(protocols))
     place = Path(certifi.where() if verify is True else str(verify))
     readable = False
     with contextlib.suppress(OSError):

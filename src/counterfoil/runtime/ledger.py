@@ -120,6 +120,12 @@ class Ledger(Settling):
 
         return guard_http(self, name, contract=contract, base_url=base_url, account=account, **declared)
 
+    def smtp(self, name: str, *, host: str, account: str, **declared: Any) -> GuardedHttp:
+        """Guard mail through one server; calling the result with a mail's fields and a key returns a `Receipt`."""
+        from counterfoil.runtime import adapting
+
+        return adapting.guard(self, name, adapting.smtp(name, host=host, account=account, **declared))
+
     def register(self, registered: Registered) -> None:
         """Take an action in; one name is one action, and an effect's actions agree about what is the same effect."""
         action = registered.action
