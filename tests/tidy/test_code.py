@@ -19,6 +19,7 @@ BLANKET: dict[str, str] = {
     "src/counterfoil/providers/function.py:FunctionProvider.send": "silence becomes unknown, and nothing else",
     "src/counterfoil/providers/http.py:HttpProvider._missing": "a vault's error may hold it: named by its place",
     "src/counterfoil/providers/http.py:HttpProvider._resolved": "the same; without a value nothing is sent",
+    "src/counterfoil/providers/process.py:ProcessProvider._value": "the same; without a value nothing is run",
     "src/counterfoil/providers/smtp.py:SmtpProvider._login": "a vault's error may hold it; without it nothing is sent",
     "src/counterfoil/runtime/drive.py:adrive": "the plan records what is known and raises it again",
     "src/counterfoil/runtime/drive.py:drive": "the plan records what is known and raises it again",

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from counterfoil.domain.contract import Contract
+from counterfoil.domain.errors import BadValue
 from counterfoil.ports.provider import Provider
 from counterfoil.runtime.declared import action_of, contract_of, declared
 from counterfoil.runtime.guarded import GuardedHttp
@@ -55,3 +59,43 @@ def smtp(name: str, *, host: str, account: str, contract: str | Contract = "smtp
     loaded = contract_of(contract, "")
     provider = SmtpProvider(loaded, mailbox=Mailbox(host=host, **fields), account=account)
     return Adapter(loaded, provider, {"destination": host, **given, "account": account})
+
+
+def process(
+    name: str,
+    *,
+    command: Sequence[str],
+    account: str,
+    exits: Mapping[int, str] | None = None,
+    contract: str | Contract = "process.command",
+    **given: Any,
+) -> Adapter:
+    """A command; its payload is JSON on standard input.
+
+    Args:
+        name: the action's.
+        command: the program and its arguments, in which `{payload/POINTER}` and `{provider_key}` may stand; no shell
+            reads them. `environment`, `folder` and `secrets` (by name of a variable) may say what is around it.
+        account: at whom it works.
+        exits: by exit code, what it proves: `succeeded`, `accepted`, `rejected`, `not_sent` or `unknown`.
+        contract: another one than the catalogue's, in which every code but 0 is unknown.
+        given: whatever else an action declares.
+    """
+    from counterfoil.providers.process import Command, ProcessProvider, with_exits
+
+    if isinstance(command, str) or not command:
+        raise BadValue("command", command, wanted="a list: the program, then its arguments")
+    program = shutil.which(command[0])
+    if program is None:
+        raise BadValue("command", command[0], wanted="a program that is there and may be run")
+    secrets = given.pop("secrets", {})
+    fields: dict[str, Any] = {k: given.pop(k) for k in ("environment", "folder") if k in given}
+    loaded = with_exits(contract_of(contract, ""), exits or {})
+    provider = ProcessProvider(
+        loaded,
+        command=Command(arguments=(str(Path(program).absolute()), *command[1:]), **fields),
+        account=account,
+        secrets={variable: resolver(name, reference) for variable, reference in secrets.items()},
+        references=references(secrets),
+    )
+    return Adapter(loaded, provider, {"destination": program, **given, "account": account})

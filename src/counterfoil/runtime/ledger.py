@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeAlias, TypeVar, overload
 
 import msgspec
@@ -125,6 +125,12 @@ class Ledger(Settling):
         from counterfoil.runtime import adapting
 
         return adapting.guard(self, name, adapting.smtp(name, host=host, account=account, **declared))
+
+    def process(self, name: str, *, command: Sequence[str], account: str, **declared: Any) -> GuardedHttp:
+        """Guard a command, by what its exit codes prove; calling the result runs it at most once."""
+        from counterfoil.runtime import adapting
+
+        return adapting.guard(self, name, adapting.process(name, command=command, account=account, **declared))
 
     def register(self, registered: Registered) -> None:
         """Take an action in; one name is one action, and an effect's actions agree about what is the same effect."""
