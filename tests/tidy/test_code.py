@@ -21,6 +21,7 @@ BLANKET: dict[str, str] = {
     "src/counterfoil/providers/http.py:HttpProvider._resolved": "the same; without a value nothing is sent",
     "src/counterfoil/providers/process.py:ProcessProvider._value": "the same; without a value nothing is run",
     "src/counterfoil/providers/smtp.py:SmtpProvider._login": "a vault's error may hold it; without it nothing is sent",
+    "src/counterfoil/providers/sql.py:SqlProvider._reached": "the same; without it nothing is reached",
     "src/counterfoil/runtime/drive.py:adrive": "the plan records what is known and raises it again",
     "src/counterfoil/runtime/drive.py:drive": "the plan records what is known and raises it again",
     "src/counterfoil/runtime/secrets.py:_from_call": "a vault's own message may hold what it was asked for",

@@ -49,15 +49,20 @@ def test_absence_is_evidence_only_when_proven():
     assert evidence(ReadingKind.ABSENT).finding is Finding.UNKNOWN
 
 
-@pytest.mark.parametrize(
-    "kind", [k for k in ReadingKind if k not in {ReadingKind.FOUND, ReadingKind.ABSENT, ReadingKind.DUPLICATE}]
-)
+@pytest.mark.parametrize("kind", [ReadingKind.INCONCLUSIVE, ReadingKind.FOREIGN, ReadingKind.CANDIDATE])
 def test_nothing_else_settles(kind):
     """Inconclusive, foreign and candidate are unknown, even beside a mistaken proof of absence."""
     seen = evidence(kind, reason="why", external_id="ef_9", result={"id": 1}, absence=PROVEN)
     assert (seen.finding, seen.reason) == (Finding.UNKNOWN, "why")
     assert (seen.effect, seen.external_id, seen.result) == ("", "", None)
     assert seen.facts["candidates"] == ["ef_9"]
+
+
+def test_what_the_provider_disproves_is_rejected():
+    """It is ours, and took no effect: no effect is named, and no result."""
+    seen = evidence(ReadingKind.DISPROVED, external_id="x_1", result={"id": 1}, compared={"account": "equal"})
+    assert (seen.finding, seen.rule, seen.effect) == (Finding.REJECTED, "looks[1].disproved", "")
+    assert (seen.external_id, seen.result) == ("", None)
 
 
 def test_a_duplicate_is_success_and_a_contradiction():

@@ -78,13 +78,19 @@ def _answered(rule: AnswerRule) -> str:
     return f"{', '.join(said)}: {rule.effect or rule.finding.replace('_', ' ')}{means}{compared}"
 
 
+def _disproving(state: tuple[str, tuple[object, ...]]) -> str:
+    where, values = state
+    return f"{where} = {' or '.join(map(_value, values))}"
+
+
 def _looked(look: Look) -> str:
     match = look.match
     said = [f"GET {look.request.path} by {look.by.value.replace('_', ' ')}", f"consistency {look.consistency.value}"]
     compared = [*match.material, *(match.text.properties if match.text else ())]
-    said.append(
-        f"ours if {', '.join(where or 'the payload' for where in compared)} agree" if compared else "never ours"
-    )
+    noted = "ours by the name that its sender noted" if match.noted else "never ours"
+    said.append(f"ours if {', '.join(where or 'the payload' for where in compared)} agree" if compared else noted)
+    if look.disproved:
+        said.append(f"{', '.join(map(_disproving, look.disproved.items()))} proves that it took no effect")
     missing = reach.why_no_absence(look)
     said.append(
         "not found may prove that it never happened" if not missing else f"not found proves nothing: {missing[0]}"

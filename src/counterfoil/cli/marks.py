@@ -71,6 +71,7 @@ SOURCES = {
     Source.LOOK: Mark("⌕"),
     Source.WEBHOOK: Mark("↯"),
     Source.OPERATOR: Mark("✎"),
+    Source.SENDER: Mark("⊳"),
 }
 _TABLES: Mapping[type[StrEnum], Mapping[Any, Mark]] = {
     Outcome: OUTCOMES,
@@ -92,8 +93,8 @@ _ACTING = {Lifecycle.SUBMITTED: Mark("⇸")}
 _WAITING = Mark("≠", f"bold {AMBER}")
 
 ASCII = str.maketrans(
-    "◌◉✓☒⬖⊙⊛⊖⊝⊗⇢⇸⇄⊔⊟⊡·≠⊸←⇠⌕↯✎☑☐→⊘≡✗┄─━█┊┴…",
-    ".o+x?(@--x>>>u=o.!~<<?<*+!>x=X.-=#:+~",
+    "◌◉✓☒⬖⊙⊛⊖⊝⊗⇢⇸⇄⊔⊟⊡·≠⊸←⇠⌕↯✎⊳☑☐→⊘≡✗┄─━█┊┴…",
+    ".o+x?(@--x>>>u=o.!~<<?<*>+!>x=X.-=#:+~",
 )
 """What each glyph of ours becomes where the terminal's encoding has no room for it; the words stay."""
 

@@ -27,6 +27,7 @@ _HEARD_BY = {
     Source.LATE_ANSWER: "the provider",
     Source.LOOK: "the provider, when it was read",
     Source.WEBHOOK: "the provider",
+    Source.SENDER: HOUSE,
 }
 
 

@@ -376,12 +376,13 @@ class _Walk:
 
 
 _NOTHING = frozenset({Finding.REJECTED, Finding.ABSENT})
+_SPEAKER = {Source.TRANSPORT: "wire", Source.SENDER: "sender"}
 
 
 def _not_said(evidence: Evidence) -> str:
     """Whether something happened is said by a provider or a person, under a rule; never by the wire."""
-    if evidence.source is Source.TRANSPORT:
-        return "the wire does not say what happened"
+    if evidence.source in (Source.TRANSPORT, Source.SENDER):
+        return f"the {_SPEAKER[evidence.source]} does not say what happened"
     if not evidence.rule:
         return "no rule judged it"
     if evidence.finding is Finding.SUCCEEDED and not evidence.effect and evidence.source is not Source.OPERATOR:

@@ -191,6 +191,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     material: dict[Pointer, Pointer] = {}
     """Payload pointer to item pointer; both must hold the same value."""
     text: TextCompare | None = None
+    noted: bool = False
+    """The name it is asked by was noted by our own sender before it finished the write: nothing else need agree."""
 
 
 class Controls(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -224,6 +226,8 @@ class Look(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     absent_status: tuple[OneStatus, ...] = ()
     absent_where: dict[Pointer, Scalar] = {}
     """Exact values that the JSON body of such an answer must hold, where its status says other things too."""
+    disproved: dict[Pointer, tuple[Scalar, ...]] = {}
+    """Values by which the provider says that this very thing took no effect and never will: it is rejected."""
     items: Pointer = ""
     """Where the list of items stands; empty: the whole body is the one item."""
     external_id: NamePlace = ""

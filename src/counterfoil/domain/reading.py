@@ -12,7 +12,7 @@ import msgspec
 
 from counterfoil.domain import body, icalendar, reply
 from counterfoil.domain.answer import Answer, Replied, Silent
-from counterfoil.domain.contract import By, Contract, Look, TextCompare
+from counterfoil.domain.contract import By, Contract, Look, Scalar, TextCompare
 from counterfoil.domain.pointer import MISSING
 from counterfoil.domain.template import LookTemplate, Names, document_of, text_of
 from counterfoil.domain.words import Coverage
@@ -34,6 +34,8 @@ class ReadingKind(StrEnum):
     """More than one thing answers to the reference: someone sent twice, or the provider did."""
     FOREIGN = "foreign"
     """The reference is taken by something with other content or of another account."""
+    DISPROVED = "disproved"
+    """It is ours, and the provider says that it took no effect and never will."""
     CANDIDATE = "candidate"
     """It may be ours, but not every field could be compared, or its state is not the promised one."""
 
@@ -261,16 +263,14 @@ def _compare(look: Look, item: _Item, sought: Sought) -> Reading:
     """Compare one item that carries our reference, field by field."""
     material = _material(look, item, sought)
     compared = {"account": _account(look, item, sought), "reference": "equal", **material}
-    state = {where: _shown(body.at(item.document, where)) for where in look.match.state}
-    settled = all(
-        any(body.same(body.at(item.document, where), value) for value in accepted)
-        for where, accepted in look.match.state.items()
-    )
+    state = {where: _shown(body.at(item.document, where)) for where in (*look.match.state, *look.disproved)}
     if "different" in compared.values():
         kind, reason = ReadingKind.FOREIGN, "other_account" if compared["account"] == "different" else "other_content"
-    elif "missing" in compared.values() or not material:
+    elif "missing" in compared.values() or not (material or look.match.noted):
         kind, reason = ReadingKind.CANDIDATE, "field_missing"
-    elif not settled:
+    elif look.disproved and _stands(item, look.disproved):
+        kind, reason = ReadingKind.DISPROVED, ""
+    elif not _stands(item, look.match.state):
         kind, reason = ReadingKind.CANDIDATE, "other_state"
     else:
         kind, reason = ReadingKind.FOUND, ""
@@ -281,6 +281,13 @@ def _compare(look: Look, item: _Item, sought: Sought) -> Reading:
         state=state,
         compared=compared,
         result=reply.result_of(look.result, item.document) if kind is ReadingKind.FOUND else None,
+    )
+
+
+def _stands(item: _Item, states: dict[str, tuple[Scalar, ...]]) -> bool:
+    """The item has one of the values at each of the pointers."""
+    return all(
+        any(body.same(body.at(item.document, where), value) for value in accepted) for where, accepted in states.items()
     )
 
 

@@ -7,6 +7,7 @@ asks the contract once more. It never guesses: what was not kept, or stands on a
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
@@ -204,20 +205,23 @@ def _against_look(events: tuple[Event, ...], said: Evidence, kept: _Kept, contra
         return f"that look speaks of {COVERAGE[look.by].value}"
     if said.finding is Finding.SUCCEEDED:
         found = kind is ReadingKind.FOUND or said.reason == "duplicate_suspected"
-        return _against_found(look, kept.facts) if found else f"{kind.value} is not found"
+        return _against_shown(look, look.match.state, kept.facts) if found else f"{kind.value} is not found"
+    if said.finding is Finding.REJECTED:
+        ours = kind is ReadingKind.DISPROVED
+        return _against_shown(look, look.disproved, kept.facts) if ours else f"{kind.value} is not disproved"
     if said.finding is Finding.ABSENT:
         return _against_absent(events, look, place, kind, kept.facts)
     return f"a look cannot show {said.finding.value}"
 
 
-def _against_found(look: Look, facts: _Facts) -> str:
+def _against_shown(look: Look, states: Mapping[str, tuple[object, ...]], facts: _Facts) -> str:
     if not facts.negative_control:
         return "the look was not shown to miss what cannot exist"
     text = look.match.text.properties if look.match.text else ()
     for field in ("account", "reference", *look.match.material, *text):
         if facts.compared.get(field) != "equal":
             return f"{field} was not found equal"
-    for where, accepted in look.match.state.items():
+    for where, accepted in states.items():
         shown = [value[:STATE_CHARS_MAX] if isinstance(value, str) else value for value in accepted]
         if not any(body.same(facts.state.get(where), value) for value in shown):
             return f"{where} is not a state that the contract accepts"

@@ -194,6 +194,12 @@ def _look(contract: Contract, look: Look) -> Iterator[tuple[str, str]]:
     if look.match.text is not None and (look.items or look.match.material or look.match.reference != "path"):
         yield "match.text", "a text is one item, referred to by its path"
     yield from _controls(look)
+    yield from _by_name(look)
+
+
+def _by_name(look: Look) -> Iterator[tuple[str, str]]:
+    if (look.disproved or look.match.noted) and look.by is not By.ID:
+        yield "by", "only what is asked by its own id is disproved by its state, or ours by that name alone"
 
 
 def _controls(look: Look) -> Iterator[tuple[str, str]]:

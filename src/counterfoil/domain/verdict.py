@@ -12,13 +12,13 @@ from counterfoil.domain.words import Finding, Source
 def evidence_of(
     reading: Reading, *, look: Look, index: int, attempt: int, effect: str, absence: Absence | None = None
 ) -> Evidence:
-    """Say what one look proves: found is `succeeded`, absence only when it is proven, all else unknown.
+    """Say what one look proves: found is `succeeded`, disproved `rejected`, absence only when proven, all else unknown.
 
     Args:
         reading: what the look said.
         look: the contract's clause, and `index` its place among the looks.
         index: 0-based.
-        attempt: the attempt on whose behalf it was made: the last one.
+        attempt: the attempt on whose behalf it was made: the one it was asked by its name, or the last one.
         effect: the action's name for what it does.
         absence: the calculator's verdict, where the look found nothing.
     """
@@ -41,6 +41,8 @@ def evidence_of(
 def _finding(reading: Reading, absence: Absence | None, *, happened: bool) -> Finding:
     if happened:
         return Finding.SUCCEEDED
+    if reading.kind is ReadingKind.DISPROVED:
+        return Finding.REJECTED
     if reading.kind is ReadingKind.ABSENT and absence is not None and absence.proven:
         return Finding.ABSENT
     return Finding.UNKNOWN

@@ -70,6 +70,8 @@ class Source(StrEnum):
     LOOK = "look"
     WEBHOOK = "webhook"
     OPERATOR = "operator"
+    SENDER = "sender"
+    """What a sender noted of its own write before it finished it: a name to ask by, and no finding."""
 
 
 class Coverage(StrEnum):

@@ -62,13 +62,20 @@ def next_look(history: History, action: Action, attempts: tuple[Attempt, ...]) -
     return usable[history.operation.looks % len(usable)] if usable and attempts else None
 
 
+def _asked_of(attempts: tuple[Attempt, ...], *, by: By) -> Attempt:
+    """The attempt a look speaks for: by its own id, the first that is open and has one; else the last."""
+    named = [a for a in attempts if a.external_id] if by is By.ID else []
+    return next((a for a in named if a.open), (named or [attempts[-1]])[0])
+
+
 def _look(history: History, action: Action, draw: Draw, index: int, payload: bytes) -> Plan[Evidence]:
     attempts, _ = attempts_of(history.events)
     begun = first_begun(history.events)
     look = action.contract.looks[index]
+    asked = _asked_of(attempts, by=look.by)
     names = Names(
         provider_key=begun.provider_key if begun else history.operation.id,
-        external_id=next((a.external_id for a in attempts if a.external_id), ""),
+        external_id=asked.external_id or next((a.external_id for a in attempts if a.external_id), ""),
         control=action.control,
         negative=draw.negative,
     )
@@ -84,7 +91,5 @@ def _look(history: History, action: Action, draw: Draw, index: int, payload: byt
         look=look, reading=reading, looked_at=history.events[-1].at, elapsed=since_last_write(history.events),
         deadline=last_write, longest_delivery=assumed_delivery(begun), quiesced=all(a.quiesced for a in attempts),
     )  # fmt: skip
-    evidence = evidence_of(
-        reading, look=look, index=index, attempt=attempts[-1].number, effect=action.effect, absence=verdict
-    )
+    evidence = evidence_of(reading, look=look, index=index, attempt=asked.number, effect=action.effect, absence=verdict)
     return declared(evidence, action.result)

@@ -19,7 +19,8 @@ import httpcore
 import msgspec
 
 from counterfoil.domain.answer import Replied, Silent
-from counterfoil.providers.backend import Backend, Deadline, Stream
+from counterfoil.providers.backend import Backend, Stream
+from counterfoil.providers.deadline import Deadline
 from counterfoil.providers.mail import Envelope
 from counterfoil.providers.reply import Flight, Reason
 

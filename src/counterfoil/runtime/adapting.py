@@ -99,3 +99,33 @@ def process(
         references=references(secrets),
     )
     return Adapter(loaded, provider, {"destination": program, **given, "account": account})
+
+
+def sql(
+    name: str,
+    *,
+    url: str,
+    statement: str,
+    account: str,
+    contract: str | Contract = "postgresql.statement",
+    **given: Any,
+) -> Adapter:
+    """One SQL statement on PostgreSQL; the payload's fields are its parameters.
+
+    Args:
+        name: the action's.
+        url: `postgresql://USER@HOST/DATABASE`; `password` (`env:NAME`, `file:PATH` or a callable) stands beside it.
+        statement: `%(NAME)s` stands for the payload's field of that name, `%(provider_key)s` for the operation's key.
+        account: the account that its credentials open.
+        contract: another one than the catalogue's.
+        given: whatever else an action declares.
+    """
+    from counterfoil.providers.sql import Database, SqlProvider
+
+    fields: dict[str, Any] = {}
+    password = given.pop("password", None)
+    if password is not None:
+        fields = {"password": resolver(name, password), "password_from": references({"": password})[""]}
+    loaded = contract_of(contract, "")
+    provider = SqlProvider(loaded, database=Database(url=url, **fields), statement=statement, account=account)
+    return Adapter(loaded, provider, {"destination": url.partition("?")[0], **given, "account": account})

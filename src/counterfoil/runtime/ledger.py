@@ -132,6 +132,12 @@ class Ledger(Settling):
 
         return adapting.guard(self, name, adapting.process(name, command=command, account=account, **declared))
 
+    def sql(self, name: str, *, url: str, statement: str, account: str, **declared: Any) -> GuardedHttp:
+        """Guard one SQL statement on PostgreSQL; a COMMIT whose answer is lost is asked for by its transaction's id."""
+        from counterfoil.runtime import adapting
+
+        return adapting.guard(self, name, adapting.sql(name, url=url, statement=statement, account=account, **declared))
+
     def register(self, registered: Registered) -> None:
         """Take an action in; one name is one action, and an effect's actions agree about what is the same effect."""
         action = registered.action
