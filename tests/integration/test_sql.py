@@ -194,6 +194,33 @@ def test_a_statement_that_takes_too_long_was_not_committed(ledger, shop):
     assert (receipt.outcome, receipt.operation.unresolved, payments(shop, "slow")) == ("unobserved", 0, 0)
 
 
+KILLS_ITSELF = "SELECT pg_terminate_backend(pg_backend_pid())"
+
+
+def test_a_server_that_ends_the_connection_at_the_statement_committed_nothing(ledger, shop):
+    """A FATAL error is no refusal: COMMIT never left, and the same call may be made again."""
+    statement = f"WITH gone AS ({KILLS_ITSELF}) INSERT INTO payments (who) SELECT %(who)s FROM gone, pg_sleep(1)"
+    receipt = paying(ledger, shop, statement=statement)({"who": "fatal"}, key="1")
+    assert (receipt.outcome, receipt.operation.unresolved, payments(shop, "fatal")) == ("unobserved", 0, 0)
+
+
+def test_a_server_that_ends_the_connection_at_commit_says_nothing(ledger, shop):
+    """A FATAL error may come after the commit (a standby that is waited for): unknown, until the look."""
+    with psycopg.connect(shop, autocommit=True) as db:
+        db.execute("CREATE TABLE fated (who text)")
+        db.execute(
+            "CREATE FUNCTION end_it() RETURNS trigger LANGUAGE plpgsql AS"
+            f" $$ BEGIN PERFORM ({KILLS_ITSELF}); PERFORM pg_sleep(1); RETURN NULL; END $$"
+        )
+        db.execute(
+            "CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON fated DEFERRABLE INITIALLY DEFERRED"
+            " FOR EACH ROW EXECUTE FUNCTION end_it()"
+        )
+    receipt = paying(ledger, shop, statement="INSERT INTO fated VALUES (%(who)s)")({"who": "x"}, key="1")
+    assert receipt.outcome == "unknown"
+    assert ledger.reconcile(receipt.id).outcome == "rejected"
+
+
 # -- COMMIT is not answered --------------------------------------------------------------------------------------------
 
 
