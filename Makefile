@@ -57,6 +57,7 @@ nightly: install
 	@$(LAB) images --images 100000 --json
 	@$(LAB) chaos --kills 200 --json
 	@$(LAB) certify --json -- $(BIN)/python examples/certify/guarded.py
+	@$(LAB) certify --real moto,smtp,postgres,git,radicale --json
 	@$(MAKE) sabotaged
 	@COUNTERFOIL_NIGHTLY=1 $(BIN)/pytest --timeout=3600 tests/property/test_decisions_machine.py \
 		tests/property/test_decisions_walks.py tests/integration/store

@@ -14,7 +14,7 @@ PER_SEARCH = ("schedules", "violations", "complete")
 PER_MODE = ("images", "violations")
 TOP = (
     *SUMMED, "kills_by_window", "kills_by_aim", "troubles", "second_effects", "false_beyond",
-    "cases", "bytes_sent_without_authority", "approvals_used_twice",
+    "automatic_second_sends", "cases", "bytes_sent_without_authority", "approvals_used_twice",
 )  # fmt: skip
 """What a result may claim that is counted here as well; other fields are the laboratory's own."""
 OF_KIND = {

@@ -83,7 +83,8 @@ def together(top: Path) -> Counts:
     summed: Counts = {name: total(run[name] for run in runs.values()) for name in SUMMED}
     placed = [run["kills_by_window"] for run in runs.values()]
     windows = None if None in placed else {name: sum(run[name] for run in placed) for name in WINDOWS}
-    return summed | {"kills_by_window": windows, "runs": runs}
+    again = None if None in (summed["sends"], summed["operations"]) else summed["sends"] - summed["operations"]
+    return summed | {"kills_by_window": windows, "automatic_second_sends": again, "runs": runs}
 
 
 def joined(effects: Sequence[Entry], sends: Sequence[Entry] | None, found: Stored | None) -> Counts:

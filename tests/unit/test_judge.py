@@ -96,9 +96,9 @@ def test_what_no_rule_names_is_unknown(answer):
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504])
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", [name for name, one in CATALOGUE.items() if one.request is not None])
 def test_a_server_in_trouble_proves_nothing(name, status):
-    """5xx, 429, 408, 409 and 425 are unknown in every contract of the catalogue without an exact body."""
+    """5xx, 429, 408, 409 and 425 are unknown in every contract over HTTP without an exact body."""
     if (name, status) == ("caldav.put_event", 409):
         return  # a violated precondition, as RFC 4918 section 16 documents it
     assert judged(replied(status, b"<html>"), CATALOGUE[name]).finding is Finding.UNKNOWN

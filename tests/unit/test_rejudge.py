@@ -315,6 +315,7 @@ def rewritten(reading=NOTHING, **changes):
     [
         (rewritten(finding=Finding.SUCCEEDED, effect="refund"), "absent is not found"),
         (rewritten(finding=Finding.REJECTED), "a look cannot show rejected"),
+        (rewritten(finding=Finding.ACCEPTED), "a look cannot show accepted"),
         (rewritten(finding=Finding.ABSENT, rule="looks[7].absent"), "no clause 'looks[7].absent' for a look"),
         (rewritten(finding=Finding.ABSENT, rule="looks[0].gone"), "no clause 'looks[0].gone' for a look"),
         (rewritten(finding=Finding.ABSENT, rule="looks[0]"), "no clause 'looks[0]' for a look"),

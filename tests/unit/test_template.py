@@ -14,6 +14,7 @@ from counterfoil.domain.template import (
     Names,
     RequestTemplate,
     document_of,
+    filled,
     problems,
     render,
     text_of,
@@ -198,6 +199,16 @@ def test_a_value_is_never_read_as_a_template():
 def test_the_vocabulary_is_closed(text):
     """Any other brace is named as a problem."""
     assert problems(LookTemplate(path="/l", query={"q": text})) != ()
+
+
+def test_whole_texts_are_filled_in_as_they_are():
+    """No place they stand in has a syntax, so nothing of a value is encoded; what is not there is refused."""
+    payload = canonical({"to": "a b/c%", "n": 3})
+    assert filled(("{payload/to}", "-n{payload/n}", "{provider_key}", "x"), payload, NAMES) == (
+        "a b/c%", "-n3", "op_1", "x",
+    )  # fmt: skip
+    with pytest.raises(PayloadRefused):
+        filled(("{payload/none}",), payload, NAMES)
 
 
 def test_the_vocabulary_passes():

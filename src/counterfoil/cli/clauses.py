@@ -93,9 +93,8 @@ def _looked(look: Look) -> str:
     if look.next_page is not None:
         said.append(f"page by page, by {look.next_page}")
     compared = [*match.material, *(match.text.properties if match.text else ())]
-    said.append(
-        f"ours if {', '.join(where or 'the payload' for where in compared)} agree" if compared else "never ours"
-    )
+    noted = "ours by the name that its sender noted" if match.noted else "never ours"
+    said.append(f"ours if {', '.join(where or 'the payload' for where in compared)} agree" if compared else noted)
     missing = reach.why_no_absence(look)
     said.append(
         "not found may prove that it never happened" if not missing else f"not found proves nothing: {missing[0]}"

@@ -28,6 +28,7 @@ _HEARD_BY = {
     Source.LOOK: "the provider, when it was read",
     Source.WEBHOOK: "the provider",
     Source.STATEMENT: "the provider's statement",
+    Source.SENDER: HOUSE,
 }
 
 

@@ -85,7 +85,8 @@ def settle(attempts: tuple[Attempt, ...], evidence: Evidence) -> tuple[tuple[Att
             if conflict and _was_another(attempts, attempt, evidence):
                 finding, conflict, external_id = evidence.finding, False, ""
             contradicts = contradicts or conflict
-            external_id = external_id or (evidence.external_id if finding is evidence.finding else "")
+            named = finding is evidence.finding or evidence.source is Source.SENDER
+            external_id = external_id or (evidence.external_id if named else "")
         moved.append(msgspec.structs.replace(attempt, finding=finding, quiesced=quiesced, external_id=external_id))
     return tuple(moved), contradicts
 
@@ -143,8 +144,9 @@ def _move(attempt: Attempt, evidence: Evidence) -> tuple[Finding | None, bool]:
     """The attempt's next finding, and whether the two contradict each other."""
     old, new = attempt.finding, evidence.finding
     if new is Finding.UNKNOWN:
-        # A look that found nothing out says nothing of a sender that has not reported back, nor does a document.
-        reported = evidence.source is not Source.LOOK and not evidence.fed
+        # A look that found nothing out says nothing of a sender that has not reported back, nor does a document; and a
+        # sender that names its write has not finished it.
+        reported = evidence.source not in (Source.LOOK, Source.SENDER) and not evidence.fed
         return (old or Finding.UNKNOWN) if reported else old, False
     if old is None or old is Finding.UNKNOWN or old is new:
         return new, _other_object(attempt, evidence)

@@ -191,6 +191,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     material: dict[Pointer, Pointer] = {}
     """Payload pointer to item pointer; both must hold the same value."""
     text: TextCompare | None = None
+    noted: bool = False
+    """The name it is asked by was noted by our own sender before it finished the write: nothing else need agree."""
 
 
 class Controls(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

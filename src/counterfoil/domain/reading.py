@@ -215,7 +215,7 @@ def _compare(look: Look, item: Item, sought: Sought, terminal: tuple[Terminal, .
     end = end_of(look, named, terminal)
     if "different" in compared.values():
         kind, reason = ReadingKind.FOREIGN, "other_account" if compared["account"] == "different" else "other_content"
-    elif "missing" in compared.values() or not material:
+    elif "missing" in compared.values() or not (material or look.match.noted):
         kind, reason = ReadingKind.CANDIDATE, "field_missing"
     elif end is None:
         kind, reason = ReadingKind.CANDIDATE, "other_state"

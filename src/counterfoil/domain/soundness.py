@@ -225,6 +225,12 @@ def _look(contract: Contract, look: Look) -> Iterator[tuple[str, str]]:
         yield "match.text", "a text is one item, referred to by its path"
     yield from _pages(look)
     yield from _controls(look)
+    yield from _by_name(look)
+
+
+def _by_name(look: Look) -> Iterator[tuple[str, str]]:
+    if look.match.noted and look.by is not By.ID:
+        yield "by", "only what is asked by its own id is ours by that name alone"
 
 
 def _pages(look: Look) -> Iterator[tuple[str, str]]:

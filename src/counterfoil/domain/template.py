@@ -244,6 +244,16 @@ class _Fill(msgspec.Struct, frozen=True, kw_only=True):
         return text_of(self.document, word)
 
 
+def filled(texts: tuple[str, ...], payload: bytes, names: Names) -> tuple[str, ...]:
+    """Each text with its placeholders filled in, as it is: for whatever takes whole texts and no syntax.
+
+    Raises:
+        PayloadRefused: a value is missing, or is not text or a whole number.
+    """
+    fill = _Fill(document=document_of(payload), names=names)
+    return tuple(fill.text(text) for text in texts)
+
+
 def text_of(document: object, word: str) -> str:
     """The payload's text (or whole number) at `payload/POINTER`.
 

@@ -21,7 +21,7 @@ def evidence_of(
     effect: str,
     absence: Absence | None = None,
 ) -> Evidence:
-    """Say what one look proves: found is `succeeded`, absence only when it is proven, all else unknown.
+    """Say what one look proves: found is `succeeded`, ended `rejected`, absence only when proven, all else unknown.
 
     Args:
         reading: what the look said.

@@ -72,6 +72,8 @@ class Source(StrEnum):
     STATEMENT = "statement"
     """A line of a file in which the provider lists what it did."""
     OPERATOR = "operator"
+    SENDER = "sender"
+    """What a sender noted of its own write before it finished it: a name to ask by, and no finding."""
 
 
 class Coverage(StrEnum):

@@ -81,8 +81,11 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
     ours, worker = parted(arguments)
     asked = parser.parse_args(ours)
     asked.worker = worker
-    if (asked.command == "certify") != bool(worker):
-        raise RunFailed("certify takes the command to certify after a bare --, and nothing else takes one")
+    real = getattr(asked, "real", None)
+    if (asked.command == "certify" and real is None) != bool(worker):
+        raise RunFailed("certify takes the command to certify after a bare --, or --real, and nothing else takes one")
+    if real is not None and asked.junit is not None:
+        raise RunFailed("--junit is about somebody's command, and --real has none")
     if asked.command == "certify" and asked.life < asked.deadline:
         said = f"--life {asked.life:g} is shorter than --deadline {asked.deadline:g}"
         raise RunFailed(f"{said}: a worker that waits as long as it may could not end in time")
@@ -233,11 +236,18 @@ def _life(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _real(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--real", metavar="SERVERS", help="no command, but our own guarded worker against servers that nobody here "
+        "wrote: some of moto,smtp,postgres,git,radicale",
+    )  # fmt: skip
+
+
 _KILL_LOOP = (_operations, _kills, _contract, _seed)
 _IMAGES = (_images, _script, _seed)
 _CHAOS = (_chaos_kills, _seed, _disk)
 _CONTRACTS = (_check, _one_contract)
-_CERTIFY = (_junit, _deadline, _life)
+_CERTIFY = (_junit, _deadline, _life, _real)
 _BENCH = (_store, _rounds)
 _SIMULATE = (_simulated, _seed)
 _EXHAUST = (_exhausted,)

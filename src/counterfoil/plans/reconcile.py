@@ -66,6 +66,12 @@ def next_look(history: History, action: Action, attempts: tuple[Attempt, ...]) -
     return usable[history.operation.looks % len(usable)] if usable and attempts else None
 
 
+def _asked_of(attempts: tuple[Attempt, ...]) -> str:
+    """The provider's own name that is asked for: that of the first attempt that is open and has one, else any."""
+    named = [a for a in attempts if a.external_id]
+    return next((a.external_id for a in (*(a for a in named if a.open), *named)), "")
+
+
 def look_for(history: History, action: Action, draw: Draw, index: int, payload: bytes, *, by: str) -> Plan[Evidence]:
     """Make a look that was paid for and say what it proves.
 
@@ -82,7 +88,7 @@ def look_for(history: History, action: Action, draw: Draw, index: int, payload: 
     look = action.contract.looks[index]
     names = Names(
         provider_key=begun.provider_key if begun else history.operation.id,
-        external_id=next((a.external_id for a in attempts if a.external_id), ""),
+        external_id=_asked_of(attempts),
         control=action.control,
         negative=draw.negative,
     )

@@ -44,6 +44,10 @@ class Flight(Protocol):
     may_have_left: bool
     """Set before the first application byte is handed to the kernel, and never unset."""
 
+    def note(self, external_id: str) -> bool:
+        """Make durable, before the write is finished, the name by which it can be asked for; False: finish nothing."""
+        ...
+
 
 class Provider(Protocol):
     """Sends once and looks; it judges nothing, repeats nothing and waits for nothing but the wire."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import functools
 import hashlib
 import threading
 import time
@@ -18,6 +19,7 @@ from counterfoil.domain.command import Amend, Claim, Command, Propose, Reply, Se
 from counterfoil.domain.errors import CounterfoilError, NotRecorded, StoreUnsafe, Unavailable, UnknownAction
 from counterfoil.plans.effects import Effect, Find, Form, Hand, Look, Now, Redraw, Rejudge, Send, Uptime, Validate
 from counterfoil.plans.late import late
+from counterfoil.plans.noting import note
 from counterfoil.ports.provider import Fences, SendOrder
 from counterfoil.ports.store import Store
 from counterfoil.runtime.drawing import Drawer
@@ -149,6 +151,7 @@ class Executor:
             return _TOO_LATE
         registered = self._registry.get(effect.action.name) or self.registered(effect.action.name)
         provider: Any = registered.provider
+        effect.flight.noter = functools.partial(self._note, effect)
         try:
             if effect.fence is not None:
                 return _fence(provider, order, effect, effect.fence)
@@ -202,6 +205,13 @@ class Executor:
         finally:
             if wait.end(answer):
                 self._keep_late(effect, answer)
+
+    def _note(self, effect: Send, external_id: str) -> bool:
+        """Make the write's own name durable from within its send; what the store cannot take now is not."""
+        try:
+            return drive(note(effect.operation, effect.attempt, effect.token, external_id), self)
+        except CounterfoilError:
+            return False
 
     def _keep_late(self, effect: Send, answer: Answer | None) -> None:
         """The caller has gone: what its thread heard is evidence all the same, and the thread writes no more."""
