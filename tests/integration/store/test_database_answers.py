@@ -12,12 +12,12 @@ import msgspec
 import psycopg
 import pytest
 from tests.integration.store.commands import claim, claim_again, evidence, faults, late, note, observe, settle
-from tests.integration.store.cutting import Cut, Wire
 from tests.integration.store.test_fork import in_child
 
 from counterfoil.domain.command import Amended, Claimed, Declined, Settled, Stale
 from counterfoil.domain.errors import NoSuchOperation, StoreAway, StoreBusy, StoreFull, StoreUnsafe
 from counterfoil.domain.words import Finding, Outcome
+from counterfoil.lab.cutting import Cut, Mode, Wire
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.worker import Worker
 from counterfoil.store import locks
@@ -60,50 +60,50 @@ def beside(book):
         yield made
 
 
-def cut(wire, store, way, command, *, delivered):
+def cut(wire, store, way, command, *, mode):
     """Cut the wire at the commit of a command, whichever way it is written."""
     WAYS[way](store)
     if way == "slowly":
         store._kept = 0.0
     marked = COMMIT if way == "slowly" else command.id.encode()
-    wire.cut = Cut(at=marked, delivered=delivered)
+    wire.cut = Cut(at=marked, mode=mode)
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("delivered", [True, False])
-def test_a_claim_whose_answer_was_lost_is_nobodys_to_send(store, beside, wire, way, delivered):
+@pytest.mark.parametrize("mode", [Mode.UNANSWERED, Mode.UNDELIVERED])
+def test_a_claim_whose_answer_was_lost_is_nobodys_to_send(store, beside, wire, way, mode):
     """Whether it stands or not, its caller is told that it is not; asked again, it finds what stands."""
     wanted = claim()
-    cut(wire, store, way, wanted, delivered=delivered)
+    cut(wire, store, way, wanted, mode=mode)
     with pytest.raises(StoreAway):
         store.write(wanted)
     assert wire.cut is None
-    assert (wanted.id in {o.id for o in beside.unresolved()}) is delivered
+    assert (wanted.id in {o.id for o in beside.unresolved()}) is (mode is Mode.UNANSWERED)
     assert isinstance(store.write(wanted), Claimed)
     assert len(beside.load(wanted.id).events) == 1
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("delivered", [True, False])
-def test_an_outcome_whose_answer_was_lost_is_written_again_and_read_back(store, beside, wire, way, delivered):
+@pytest.mark.parametrize("mode", [Mode.UNANSWERED, Mode.UNDELIVERED])
+def test_an_outcome_whose_answer_was_lost_is_written_again_and_read_back(store, beside, wire, way, mode):
     """The same fenced write is repeated by the store itself: it stands once, and its caller is told so."""
     claimed = claim()
     answer = settle(claimed, store.write(claimed))
-    cut(wire, store, way, answer, delivered=delivered)
+    cut(wire, store, way, answer, mode=mode)
     assert isinstance(store.write(answer), Settled)
     assert wire.cut is None
     history = beside.load(claimed.id)
     assert (len(history.events), history.operation.outcome) == (2, Outcome.SUCCEEDED)
 
 
-@pytest.mark.parametrize("delivered", [True, False])
-def test_an_observation_whose_answer_was_lost_is_one_piece_of_evidence(store, beside, wire, delivered):
+@pytest.mark.parametrize("mode", [Mode.UNANSWERED, Mode.UNDELIVERED])
+def test_an_observation_whose_answer_was_lost_is_one_piece_of_evidence(store, beside, wire, mode):
     """A rule that is judged again knows its own event, and says that it stands."""
     claimed = claim()
     store.write(claimed)
-    wire.cut = Cut(at=COMMIT, delivered=delivered)
+    wire.cut = Cut(at=COMMIT, mode=mode)
     reply = store.write(late(claimed.id))
-    assert isinstance(reply, Declined if delivered else Amended)
+    assert isinstance(reply, Declined if mode is Mode.UNANSWERED else Amended)
     assert wire.cut is None
     assert len(beside.load(claimed.id).events) == 2
 
@@ -113,7 +113,7 @@ def test_a_further_attempt_whose_answer_was_lost_is_nobodys_to_send(store, besid
     claimed = claim()
     store.write(claimed)
     store.write(observe(claimed.id, evidence(Finding.UNKNOWN)))
-    wire.cut = Cut(at=COMMIT, delivered=True)
+    wire.cut = Cut(at=COMMIT, mode=Mode.UNANSWERED)
     with pytest.raises(StoreAway):
         store.write(msgspec.structs.replace(claim_again(claimed.id), policy=0))
     assert len(beside.load(claimed.id).events) == 3
@@ -124,7 +124,7 @@ def test_mates_of_a_lost_answer_are_each_judged_by_what_they_are(store, beside, 
     first, second = claim(), claim()
     reply = store.write(first)
     WAYS["at once"](store)
-    wire.cut = Cut(at=second.id.encode(), delivered=True)
+    wire.cut = Cut(at=second.id.encode(), mode=Mode.UNANSWERED)
     jobs = [Job(second), Job(settle(first, reply))]
     store._write_batch(jobs)
     assert isinstance(jobs[0].error, StoreAway)
