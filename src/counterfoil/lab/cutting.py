@@ -7,13 +7,13 @@ import itertools
 import select
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, Self
 from urllib.parse import quote
 
-from counterfoil.lab.framing import Message, Talk
+from counterfoil.lab.framing import Message, Talk, Write
 
 CHUNK = 1 << 16
 SOCKET = ".s.PGSQL.5432"
@@ -84,8 +84,14 @@ class Wire:
         self.cut = None
         return cut.mode
 
-    def held(self, talk: Talk, mode: Mode) -> None:
-        """The server's side is hung up on, and the client still waits for an answer that never comes."""
+    def held(self, mode: Mode, backend: int, writes: Sequence[Write]) -> None:
+        """The server's side is hung up on, and the client still waits for an answer that never comes.
+
+        Args:
+            mode: how it was cut.
+            backend: the server's process, which may still be at it.
+            writes: what the client had asked for.
+        """
 
     def told(self, durable: list[bytes]) -> None:
         """An answer is about to pass that says that the events of these hashes are durable."""
@@ -133,6 +139,7 @@ class Wire:
             while client.recv(CHUNK):
                 pass
             return
+        writes = talk.writes
         # The server may be gone, as the client may; what is asked of it afterwards says what stands.
         with contextlib.suppress(OSError):
             if mode is not Mode.UNDELIVERED:
@@ -140,7 +147,7 @@ class Wire:
             if mode is Mode.UNANSWERED:
                 _answer(talk, client, server)
         server.close()
-        self.held(talk, mode)
+        self.held(mode, talk.backend, writes)
 
 
 def _heard(client: socket.socket, server: socket.socket) -> Iterator[tuple[socket.socket, bytes]]:

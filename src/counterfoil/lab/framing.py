@@ -7,6 +7,7 @@ server has said that stand.
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -19,8 +20,6 @@ STARTS = 3
 COMMIT = b"COMMIT\0"
 IDLE = b"I"
 """No transaction is open."""
-RECORD = b"{"
-"""How the record of an event begins; nothing else that is bound does, but for a body by chance."""
 HASH_BYTES = 32
 ROW_BYTES = 8
 BYTEA, BIGINT = 17, 20
@@ -48,8 +47,8 @@ class Write(NamedTuple):
 
     @property
     def records(self) -> list[bytes]:
-        """What may be the record of an event among it."""
-        return [value for value in self.values if value.startswith(RECORD)]
+        """The records of events among it."""
+        return [value for value in self.values if _is_record(value)]
 
     @property
     def numbers(self) -> list[int]:
@@ -131,6 +130,16 @@ class Talk:
             self.writes = []
         self.idle, self._said, self._failed = body == IDLE, [], False
         return durable
+
+
+def _is_record(value: bytes) -> bool:
+    """Whether it is a JSON object: nothing else is that a store of receipts binds, not even an array as text."""
+    if not value.startswith(b'{"'):
+        return False
+    try:
+        return isinstance(json.loads(value), dict)
+    except ValueError:
+        return False
 
 
 def _size(said: bytes, *, kind: int) -> int | None:
