@@ -29,7 +29,7 @@ class Mode(StrEnum):
     CLOSED = "closed"
     """The server has the message, and both sides are hung up on at once."""
     STILL = "still"
-    """Nothing passes any more either way, and nobody hangs up."""
+    """From then on nothing passes any more either way, over no connection, and nobody hangs up."""
 
 
 class Cut(NamedTuple):
@@ -52,6 +52,8 @@ class Wire:
         self._listening = socket.create_server(("127.0.0.1", port))
         self.port = self._listening.getsockname()[1]
         self.cut: Cut | None = None
+        self.still = False
+        """Whether nothing passes, and nobody hangs up."""
         self._open: set[socket.socket] = set()
         self._threads = [threading.Thread(target=self._accept)]
 
@@ -110,6 +112,9 @@ class Wire:
     def _serve(self, client: socket.socket) -> None:
         try:
             with client, socket.socket(socket.AF_UNIX) as server, contextlib.suppress(OSError):
+                if self.still:
+                    _hold(client)
+                    return
                 server.connect(str(self._folder / SOCKET))
                 self._forward(client, server)
         finally:
@@ -118,6 +123,9 @@ class Wire:
     def _forward(self, client: socket.socket, server: socket.socket) -> None:
         talk = Talk()
         for source, said in _heard(client, server):
+            if self.still:
+                _hold(client)
+                return
             if source is server:
                 durable = talk.answered(said)
                 if durable:
@@ -136,8 +144,8 @@ class Wire:
         self, mode: Mode, talk: Talk, messages: Iterator[Message], client: socket.socket, server: socket.socket
     ) -> None:
         if mode is Mode.STILL:
-            while client.recv(CHUNK):
-                pass
+            self.still = True
+            _hold(client)
             return
         writes = talk.writes
         # The server may be gone, as the client may; what is asked of it afterwards says what stands.
@@ -148,6 +156,12 @@ class Wire:
                 _answer(talk, client, server)
         server.close()
         self.held(mode, talk.backend, writes)
+
+
+def _hold(client: socket.socket) -> None:
+    """Until it hangs up."""
+    while client.recv(CHUNK):
+        pass
 
 
 def _heard(client: socket.socket, server: socket.socket) -> Iterator[tuple[socket.socket, bytes]]:
