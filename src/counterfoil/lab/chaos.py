@@ -21,6 +21,7 @@ from counterfoil.lab.chaos_database import Database, database
 from counterfoil.lab.chaos_round import Outage, Round, Rounds, Trouble
 from counterfoil.lab.chaos_scene import ROUGH, Scene
 from counterfoil.lab.disk import Disk, Full, disk
+from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.kill_aim import Aim, aims
 from counterfoil.lab.kill_window import Window
 from counterfoil.lab.run_folder import STORE
@@ -102,13 +103,22 @@ def _play(top: Path, plan: Plan, where: Disk | Database, step: Callable[[str], N
             if isinstance(where, Database):
                 where.cuts.allow(plan.commit_cuts * number // len(entries))
             rounds.play(entry)
-        while isinstance(where, Database) and where.cuts.made < plan.commit_cuts:
-            where.cuts.allow(plan.commit_cuts)
-            rounds.unhurt()
+        if isinstance(where, Database):
+            _cut_the_rest(where, rounds, plan.commit_cuts)
         rounds.finish()
         scene.calm(rounds.ahead)
         step("calm")
     return rounds, len(scene.orders)
+
+
+def _cut_the_rest(where: Database, rounds: Rounds, cuts: int) -> None:
+    """Let runs write, each commit of one in some being cut, until all cuts are made."""
+    for _ in range(cuts):
+        where.cuts.allow(cuts)
+        if where.cuts.made < cuts:
+            rounds.unhurt()
+    if where.cuts.made < cuts:
+        raise RunFailed(f"{where.cuts.made} of {cuts} commits could be cut: too little was written")
 
 
 def programme(kills: int, full: Full, chance: random.Random, restarts: int = 0) -> list[Round]:

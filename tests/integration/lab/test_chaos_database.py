@@ -130,6 +130,8 @@ def test_the_programme_has_every_restart():
     assert Outage.RESTARTED not in programme(20, Full.TMPFS, random.Random(1))
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(SECONDS)
 def test_the_page_says_what_befell_a_database(kept):
     """Restarts and lost answers stand where a file's full disk does."""
     _, _, result = kept
