@@ -72,10 +72,10 @@ def count(folder: Path) -> Counts:
 
 
 def of_database(folder: Path, found: Stored | None) -> Counts:
-    """Count what a database was put through, and what it acknowledged and does not hold."""
+    """Count what a database was put through, and what it acknowledged and does not hold; nothing of a file."""
     restarts, cuts, acknowledged = (lines(folder / name) for name in (RESTARTS, CUTS, ACKNOWLEDGED))
     if restarts is None or cuts is None or acknowledged is None or found is None:
-        return dict.fromkeys(OF_DATABASE)
+        return {}
     stand = {event.id for event in found.events}
     durable = sum(bool(cut["events"]) and stand.issuperset(cut["events"]) for cut in cuts)
     told = {line["hash"] for line in acknowledged}

@@ -161,9 +161,7 @@ class PostgresStore(Reader):
         except psycopg.Error as error:
             if lost(error):
                 self._lines.drop_writer()
-                self._refuse(jobs, error)
-            if isinstance(error, Silent):
-                self._fail(jobs, error)
+                (self._fail if isinstance(error, Silent) else self._refuse)(jobs, error)
             # else: a mate's row, or another transaction's; each is judged by itself.
         except (StoreAway, StoreUnsafe) as error:
             self._fail(jobs, error)
