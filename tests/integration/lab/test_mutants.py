@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from counterfoil.lab import canary, tampering
-from counterfoil.lab.mutants import command, page
+from counterfoil.lab.mutants import command, page, racing
 from counterfoil.lab.mutants.catalogue import BAR, CATALOGUE, MUTANTS
 
 SECONDS = 110
@@ -84,6 +84,13 @@ def test_every_way_of_tampering_is_named(tmp_path):
     told = tampering.judged(tmp_path)
     assert [one.way for one in told] == list(tampering.WAYS)
     assert all(one.named for one in told), told
+
+
+def test_of_two_callers_one_sends(postgres):
+    """Wherever the one is stopped while the other goes through, what was not sent before is sent once, by either."""
+    told = racing.raced(postgres.book())
+    assert told["races"] == len(told["sent"]) > 10
+    assert (set(told["sent"].values()), told["twice"]) == ({1}, [])
 
 
 @pytest.mark.parametrize("spelling", range(6))
