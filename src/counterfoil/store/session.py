@@ -65,13 +65,16 @@ class Line(psycopg.Connection[Any]):
 
     def _patient(self, gen: PQGen[RV], seconds: float) -> PQGen[RV]:
         """The same waiting, ended where nothing has come for so long."""
+        until = 0.0
         try:
-            wanted, heard = next(gen), time.monotonic()
+            wanted = next(gen)
             while True:
                 ready = yield wanted
-                if ready:
-                    heard = time.monotonic()
-                elif time.monotonic() >= heard + seconds:
+                if ready:  # ordinarily: no clock is read
+                    until = 0.0
+                elif not until:
+                    until = time.monotonic() + seconds
+                elif time.monotonic() >= until:
                     self._give_up(gen)
                 wanted = gen.send(ready)
         except StopIteration as done:
