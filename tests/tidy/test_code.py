@@ -12,6 +12,7 @@ BLANKET: dict[str, str] = {
     "src/counterfoil/lab/bench/floors.py:load.run": "raised in the measuring thread",
     "src/counterfoil/lab/commands.py:run": "a defect of the laboratory exits 3: 1 would blame a rule; it is printed",
     "src/counterfoil/lab/images/faults.py:_played": "an error that is not ours is what is looked for; it is reported",
+    "src/counterfoil/lab/interleaving.py:Actor._carry": "what an act raises is its answer, for others to judge",
     "src/counterfoil/lab/mutants/answers.py:exception_only.sent": "a mutant; it is handed on",
     "src/counterfoil/lab/world/stage.py:Stage.start.run": "an error inside a virtual process is the world's to tell",
     "src/counterfoil/providers/function.py:FunctionProvider.asend": "silence becomes unknown, and nothing else",

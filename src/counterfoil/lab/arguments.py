@@ -18,6 +18,8 @@ from counterfoil.lab.world.provider import KINDS
 OPERATIONS, OPERATIONS_MAX = 200, 10_000
 KILLS, KILLS_MAX = 30, 1_000
 CHAOS_KILLS = 200
+RESTARTS, RESTARTS_MAX = 10, 1_000
+COMMIT_CUTS, COMMIT_CUTS_MAX = 100, 10_000
 ROUNDS, ROUNDS_MAX = 60, 1_000
 IMAGES, IMAGES_MAX = 21_000, 1_000_000
 SEED_MAX = 1_000_000_000
@@ -89,6 +91,8 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
     if asked.command == "certify" and asked.life < asked.deadline:
         said = f"--life {asked.life:g} is shorter than --deadline {asked.deadline:g}"
         raise RunFailed(f"{said}: a worker that waits as long as it may could not end in time")
+    if asked.command == "chaos":
+        _stored_in(asked)
     return asked
 
 
@@ -202,6 +206,28 @@ def _chaos_kills(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _outages(command: argparse.ArgumentParser) -> None:
+    for option, most, default, what in (
+        ("--restarts", RESTARTS_MAX, RESTARTS, "how often the database is stopped at once and started again"),
+        ("--commit-cuts", COMMIT_CUTS_MAX, COMMIT_CUTS, "commits whose answer is lost"),
+    ):
+        said = f"{what}; only with --store postgresql (default there {default})"
+        command.add_argument(option, metavar="N", type=count(0, most), default=None, help=said)
+
+
+def _stored_in(asked: argparse.Namespace) -> None:
+    """Refuse what only a database or only a file can suffer, and say what it suffers where nobody did."""
+    if asked.store == "sqlite":
+        if (asked.restarts, asked.commit_cuts) != (None, None):
+            raise RunFailed("--restarts and --commit-cuts befall a database: name it by --store postgresql")
+        asked.restarts = asked.commit_cuts = 0
+        return
+    if asked.disk is not None:
+        raise RunFailed("--disk fills the disk of a file of receipts; with --store postgresql there is none")
+    asked.restarts = RESTARTS if asked.restarts is None else asked.restarts
+    asked.commit_cuts = COMMIT_CUTS if asked.commit_cuts is None else asked.commit_cuts
+
+
 def _disk(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--disk", choices=[full.value for full in Full], help="how it is full: a small tmpfs where one can be mounted "
@@ -245,7 +271,7 @@ def _real(command: argparse.ArgumentParser) -> None:
 
 _KILL_LOOP = (_operations, _kills, _contract, _seed)
 _IMAGES = (_images, _script, _seed)
-_CHAOS = (_chaos_kills, _seed, _disk)
+_CHAOS = (_store, _chaos_kills, _outages, _seed, _disk)
 _CONTRACTS = (_check, _one_contract)
 _CERTIFY = (_junit, _deadline, _life, _real)
 _BENCH = (_store, _rounds)

@@ -255,9 +255,12 @@ def _chaos(asked: argparse.Namespace) -> int:
     from counterfoil.lab.progress import progress
     from counterfoil.lab.run_folder import run_folder, write_exports, write_result
 
-    plan = chaos.Plan(asked.kills, asked.seed, asked.sabotage, Full(asked.disk) if asked.disk else None)
+    plan = chaos.Plan(
+        kills=asked.kills, seed=asked.seed, mutant=asked.sabotage, full=Full(asked.disk) if asked.disk else None,
+        postgresql=asked.store == "postgresql", restarts=asked.restarts, commit_cuts=asked.commit_cuts,
+    )  # fmt: skip
     with run_folder(asked.keep) as top:
-        with progress(chaos.rounds_of(asked.kills)) as step:
+        with progress(plan.steps) as step:
             result = chaos.run(top, plan, step)
         if asked.keep:
             write_exports(top)
