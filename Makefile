@@ -56,7 +56,9 @@ nightly: install
 	@$(BIN)/python scripts/mutate.py --mutations 300
 	@$(LAB) images --images 100000 --json
 	@$(LAB) chaos --kills 200 --json
+	@$(LAB) chaos --store postgresql --kills 100 --restarts 10 --commit-cuts 100 --json
 	@$(LAB) certify --json -- $(BIN)/python examples/certify/guarded.py
+	@$(LAB) certify --real moto,smtp,postgres,git,radicale --json
 	@$(MAKE) sabotaged
 	@COUNTERFOIL_NIGHTLY=1 $(BIN)/pytest --timeout=3600 tests/property/test_decisions_machine.py \
 		tests/property/test_decisions_walks.py tests/integration/store

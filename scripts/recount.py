@@ -3,8 +3,10 @@
 ``python scripts/recount.py DIR [--json]`` reads what ``counterfoil-lab ... --keep DIR`` left: ``effects.jsonl`` (a line
 per applied effect, written by the provider), ``wire.jsonl`` (a line per request the provider received), ``receipts.db``
 (the store, opened read-only), ``kills.jsonl`` (a line per SIGKILL) and ``troubles.jsonl`` (a line per other trouble),
-in DIR or in each folder directly below it. It prints its own counts and compares them with ``DIR/result.json``,
-where that exists: the sums, the figures of each contract (folder ``CONTRACT``) and each row (folder ``CASE-RUNNER``; or
+of a database also ``restarts.jsonl`` (a line per restart), ``commit_cuts.jsonl`` (a line per commit whose answer was
+lost, with the events that stood then) and ``acknowledged.jsonl`` (a line per event that it said is durable), in DIR or
+in each folder directly below it. It prints its own counts and compares them with ``DIR/result.json``, where that
+exists: the sums, the figures of each contract (folder ``CONTRACT``) and each row (folder ``CASE-RUNNER``; or
 ``CASE``, where a certified worker's own store stands below it, ``state/receipts.db``). What ``counterfoil-lab
 approvals`` left has one wire for all and a store per case (``cases/CASE/receipts.db``): there each send is held against
 the store's own event rows, and bytes that nobody had allowed are counted, and uses of an approval beyond those it was

@@ -54,6 +54,9 @@ class Event:
     record: Entry
     payload: str
     """Its body's content as a digest, where it has one."""
+    id: int = 0
+    hash: str = ""
+    """In hexadecimal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +145,8 @@ def events_of(store: sqlite3.Connection) -> Iterable[Event]:
             at=entry.get("at", 0.0),
             record=record,
             payload=f"sha256:{digest(body[SALT_BYTES:])}" if body else "",
+            id=entry["id"],
+            hash=(entry.get("hash") or b"").hex(),
         )
 
 

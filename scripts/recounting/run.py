@@ -25,6 +25,8 @@ from recounting.ground import (
 )
 
 KILLS, TROUBLES = "kills.jsonl", "troubles.jsonl"
+RESTARTS, CUTS, ACKNOWLEDGED = "restarts.jsonl", "commit_cuts.jsonl", "acknowledged.jsonl"
+"""Restarts of a database, commits that nobody answered for, and hashes of the events that it said are durable."""
 STATE = "state"
 """The folder that a certified worker was given for its own; its receipts stand there, where it kept any."""
 TOLD = ("transcript.jsonl", "second-life.out")
@@ -37,6 +39,8 @@ FROM_STORE = (
     "unsettled", "unowned_unknowns",
 )  # fmt: skip
 SUMMED = ("effects", "sends", "duplicates", *FROM_STORE, "kills")
+OF_DATABASE = ("restarts", "commit_cuts", "ambiguous", "acknowledged", "acknowledged_lost")
+"""What only receipts in a database suffer."""
 WINDOWS = ("before_claim", "claim_to_outcome", "look_to_evidence", "after_outcome")
 """What a killed worker was between: nothing begun, a claim without outcome, a look without evidence, neither."""
 
@@ -63,7 +67,25 @@ def count(folder: Path) -> Counts:
     counts["told"] = told(folder)
     befallen = lines(folder / TROUBLES)
     counts["troubles"] = None if befallen is None else dict(Counter(entry["trouble"] for entry in befallen))
+    counts |= of_database(folder, found)
     return counts | joined(effects, sends, found) | killed(lines(folder / KILLS), found)
+
+
+def of_database(folder: Path, found: Stored | None) -> Counts:
+    """Count what a database was put through, and what it acknowledged and does not hold; nothing of a file."""
+    restarts, cuts, acknowledged = (lines(folder / name) for name in (RESTARTS, CUTS, ACKNOWLEDGED))
+    if restarts is None or cuts is None or acknowledged is None or found is None:
+        return {}
+    stand = {event.id for event in found.events}
+    durable = sum(bool(cut["events"]) and stand.issuperset(cut["events"]) for cut in cuts)
+    told = {line["hash"] for line in acknowledged}
+    return {
+        "restarts": len(restarts),
+        "commit_cuts": len(cuts),
+        "ambiguous": {"durable": durable, "absent": sum(not cut["events"] for cut in cuts)},
+        "acknowledged": len(told),
+        "acknowledged_lost": len(told - {event.hash for event in found.events}),
+    }
 
 
 def told(folder: Path) -> str | None:
@@ -83,7 +105,8 @@ def together(top: Path) -> Counts:
     summed: Counts = {name: total(run[name] for run in runs.values()) for name in SUMMED}
     placed = [run["kills_by_window"] for run in runs.values()]
     windows = None if None in placed else {name: sum(run[name] for run in placed) for name in WINDOWS}
-    return summed | {"kills_by_window": windows, "runs": runs}
+    again = None if None in (summed["sends"], summed["operations"]) else summed["sends"] - summed["operations"]
+    return summed | {"kills_by_window": windows, "automatic_second_sends": again, "runs": runs}
 
 
 def joined(effects: Sequence[Entry], sends: Sequence[Entry] | None, found: Stored | None) -> Counts:

@@ -49,17 +49,11 @@ DUPLICATES = {
     ),
     9: covered("test_r09_an_object_of_somebody_else_is_not_our_success"),
     10: covered("test_r10_the_receipt_counts_what_the_server_counted"),
-    11: covered(
-        "test_r11_an_unknown_effect_is_a_possible_orphan_until_it_is_found",
-        (CATALOGUE, "compensation as an operation of its own, linked to what a look found"),
-    ),
+    11: covered("test_r11_only_what_was_found_is_undone_and_both_receipts_say_so"),
     12: covered("test_r12_a_look_that_lags_behind_proves_no_absence"),
     13: covered("test_r13_callers_who_gave_up_on_the_store_do_not_add_up", (POSTGRESQL, "a server that is away")),
     14: pending((CATALOGUE, "the SMTP adapter: the final dot, a 250 before a broken QUIT, one stable Message-ID")),
-    15: covered(
-        "test_r15_a_provider_slower_than_its_client_has_one_payment",
-        (CATALOGUE, "the report of things at the provider that no receipt explains (`reconcile --unmatched`)"),
-    ),
+    15: covered("test_r15_what_the_provider_has_and_no_receipt_explains_is_listed"),
     16: covered("test_r16_twelve_threads_with_one_intent_send_once"),
 }
 """Section 1."""
@@ -145,10 +139,7 @@ TRANSPORT = {
     63: covered("test_r63_r64_a_connection_that_was_kept_alive_is_not_trusted"),
     64: covered("test_r63_r64_a_connection_that_was_kept_alive_is_not_trusted"),
     65: covered("test_r65_what_fails_after_the_first_byte_is_unknown"),
-    66: covered(
-        "test_r66_what_somebody_else_doubled_is_found_and_needs_a_person",
-        (CATALOGUE, "the look after a success, where the gateway's second try was answered"),
-    ),
+    66: covered("test_r66_what_somebody_else_doubled_is_found_and_needs_a_person"),
     67: pending((PUBLISHING, "the browser that submits once")),
 }
 """Section 7."""

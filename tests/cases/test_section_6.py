@@ -12,13 +12,13 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 from tests.integration.store.commands import claim, settle
-from tests.integration.store.cutting import Cut, Wire
 
 import counterfoil
 from counterfoil.domain.audit import audit
 from counterfoil.domain.command import Claimed, Settled, Stale
 from counterfoil.domain.errors import StoreFull, StoreUnsafe, Unavailable
 from counterfoil.domain.words import Outcome
+from counterfoil.lab.cutting import Cut, Mode, Wire
 from counterfoil.store.connecting import address, reach
 from counterfoil.store.postgresql import PostgresStore
 
@@ -31,8 +31,8 @@ def book(postgres):
     return postgres.book()
 
 
-@pytest.mark.parametrize("delivered", [True, False])
-def test_r52_a_claim_nobody_answered_for_sends_nothing(book, postgres, delivered):
+@pytest.mark.parametrize("mode", [Mode.UNANSWERED, Mode.UNDELIVERED])
+def test_r52_a_claim_nobody_answered_for_sends_nothing(book, postgres, mode):
     """The reply of the COMMIT is dropped: nothing is sent, and the next call learns from the receipt what stands."""
     sent = []
     with (
@@ -45,13 +45,13 @@ def test_r52_a_claim_nobody_answered_for_sends_nothing(book, postgres, delivered
             sent.append(order)
 
         pay("o1")
-        wire.cut = Cut(at=b"o2", delivered=delivered)
+        wire.cut = Cut(at=b"o2", mode=mode)
         with pytest.raises(Unavailable):
             pay("o2")
         assert sent == ["o1"]
         again = pay("o2")
-    assert sent == (["o1"] if delivered else ["o1", "o2"])
-    assert again.outcome is (Outcome.UNKNOWN if delivered else Outcome.SUCCEEDED)
+    assert sent == (["o1"] if mode is Mode.UNANSWERED else ["o1", "o2"])
+    assert again.outcome is (Outcome.UNKNOWN if mode is Mode.UNANSWERED else Outcome.SUCCEEDED)
 
 
 def test_r53_a_commit_that_answers_rollback_is_no_commit(book):

@@ -15,20 +15,21 @@ from counterfoil.domain.policy import Otherwise, Policy, Rule, When
 from counterfoil.domain.terms import Required
 from counterfoil.runtime import policies
 from counterfoil.runtime.decisions import Decisions
+from counterfoil.runtime.feeding import Feeding
 from counterfoil.runtime.ledger import Ledger
 
 AGENTS = ("agent:q", "AGENT:q", "agent :q", "Agent: Q", "user:agent:q", "agent:q (uid 0)", "\u0430gent:q")
 """The last begins with a Cyrillic letter."""
 SAID = {
     "basis": "not_sent", "channel": "support", "evidence": {"id": "x"}, "outcome": "rejected", "owner": "night shift",
-    "reason": "it failed", "to": "lead", "until": 2e9,
+    "reason": "it failed", "to": "lead", "until": 2e9, "content": b"{}", "status": 200, "layout": None,
 }  # fmt: skip
 """What an entry needs beside the operation and whose word it is, by the name of the parameter."""
 
 
 def entries():
-    """Every public method of a ledger, and of its decisions, that takes `by`."""
-    for where in (Decisions, Ledger):
+    """Every public method of a ledger, of its decisions and of what is handed in to it, that takes `by`."""
+    for where in OF:
         for name, method in inspect.getmembers(where, inspect.isfunction):
             if not name.startswith("_") and "by" in inspect.signature(method).parameters:
                 yield where, name, method
@@ -43,9 +44,18 @@ def ledger(tmp_path):
 
 def test_every_entry_is_found():
     """What the next test is about is not empty, and holds the two that once let an agent in."""
-    assert {name for _, name, _ in entries()} >= {"resolve", "attempt", "approve", "override", "erase", "retain"}
+    assert {name for _, name, _ in entries()} >= {
+        "resolve",
+        "attempt",
+        "approve",
+        "override",
+        "erase",
+        "retain",
+        "webhook",
+    }
 
 
+OF = {Ledger: lambda book: book, Decisions: lambda book: book.decisions, Feeding: lambda book: book.evidence}
 HOUSES = ("House", "user:house", " HOUSE (uid 0)")
 """`house` itself is what `retain` says where a policy decides, and nobody else's name."""
 
@@ -56,7 +66,7 @@ def test_neither_an_agent_nor_the_house_decides(ledger, entry, agent):
     """CF-109, and nothing is on record."""
     where, name, method = entry
     lost = Tool(asks(ledger, actions=("none",)), "pay", TimeoutError()).call("o1")
-    of = ledger.decisions if where is Decisions else ledger
+    of = OF[where](ledger)
     needs = [
         p.name for p in inspect.signature(method).parameters.values()
         if p.default is p.empty and p.name not in ("self", "operation", "by")

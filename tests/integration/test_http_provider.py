@@ -11,16 +11,19 @@ import threading
 import traceback
 from pathlib import Path
 
+import msgspec
 import pytest
+from tests.integration.wire.servers import Server, answering
 
 from counterfoil import contracts
 from counterfoil.domain.absence import absence
 from counterfoil.domain.answer import Replied, Silent
+from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.canonical import canonical
 from counterfoil.domain.errors import BadValue, PayloadRefused, SecretMisplaced, SecretMissing
 from counterfoil.domain.judge import judge
 from counterfoil.domain.reading import ReadingKind, read, seek
-from counterfoil.domain.template import Names
+from counterfoil.domain.template import LookTemplate, Names
 from counterfoil.domain.verdict import evidence_of
 from counterfoil.domain.words import Finding
 from counterfoil.lab.faults import FaultPlan
@@ -149,7 +152,9 @@ def test_a_lost_answer_is_unknown_until_a_look_finds_it(lab, contract, behaviour
     _, reading = look(adapter, contract)
     expected = ReadingKind.ABSENT if behaviour == "lose_request" else ReadingKind.FOUND
     assert (reading.kind, reading.positive_control, reading.negative_control) == (expected, True, True)
-    found = evidence_of(reading, look=contract.looks[0], index=0, attempt=1, effect="pay")
+    found = evidence_of(
+        reading, look=contract.looks[0], index=0, attempts=(Attempt(number=1, token="w"),), effect="pay"
+    )
     assert found.finding is (Finding.UNKNOWN if behaviour == "lose_request" else Finding.SUCCEEDED)
     assert lab.sends() == 1
 
@@ -515,3 +520,26 @@ def test_a_wrong_password_proves_nothing_by_a_look(calendar):
     answers = [put(adapter, payload) for _ in range(2)]
     heard = [evidence.finding for answer, evidence in answers if isinstance(answer, Replied)]
     assert set(heard) == {Finding.REJECTED}
+
+
+def test_a_look_by_post_asks_once_for_each_page():
+    """What is asked for stands in the body, with the secret beside it; a redirect of it is not followed."""
+    found = json.dumps({"account": ACCOUNT, "complete": True, "items": []}).encode()
+    (first,) = LOOKUP.looks
+    asked = {"query": "query { effects }", "variables": {"of": "{reference}", "after": "{cursor}"}}
+    template = LookTemplate(path="/graphql", method="POST", read_only="docs", body=asked)
+    contract = msgspec.structs.replace(LOOKUP, looks=(msgspec.structs.replace(first, request=template),))
+    head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(found)}\r\n\r\n".encode()
+    with Server(answering(head + found)) as server:
+        adapter = provider(None, contract, base_url=server.url(""))
+        _, reading = look(adapter, contract)
+        look(adapter, contract, names=Names(provider_key="op_1", negative="cf-absent-77", cursor="c2"))
+    assert reading.kind is ReadingKind.ABSENT
+    assert [(seen.method, seen.target) for seen in server.requests] == [("POST", "/graphql")] * 2
+    assert [json.loads(seen.body)["variables"] for seen in server.requests] == [
+        {"of": "op_1"}, {"of": "op_1", "after": "c2"},
+    ]  # fmt: skip
+    assert {seen.headers["authorization"] for seen in server.requests} == {SECRET}
+    with Server(answering(b"HTTP/1.1 307 Elsewhere\r\nlocation: /\r\ncontent-length: 0\r\n\r\n")) as server:
+        _, reading = look(provider(None, contract, base_url=server.url("")), contract)
+    assert (reading.reason, len(server.requests)) == ("status_307", 1)

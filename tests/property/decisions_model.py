@@ -387,10 +387,28 @@ def fresh_since(rows: list[Row]) -> int:
 
 
 def is_done(rows: list[Row]) -> bool:
-    """Evidence said that it took place, which nothing lowers; or that it will, and no rejection came after it."""
-    found = [row.record["finding"] for row in rows if is_certain(row)]
-    waits = "accepted" in found and "rejected" not in found[found.index("accepted") :]
-    return "succeeded" in found or waits
+    """Evidence said that it took place, which nothing lowers; or that it will, and no rejection spoke of that since."""
+    begun, waiting, nothing = 0, set(), set()
+    for row in rows:
+        begun += row.kind == "begun"
+        if not is_certain(row):
+            continue
+        finding, spoken_of = row.record["finding"], _attempts_of(row, begun)
+        if finding == "succeeded":
+            return True
+        if finding == "accepted":
+            waiting |= spoken_of - nothing or {row.record["attempt"]}
+        elif finding == "rejected":
+            waiting, nothing = waiting - spoken_of, nothing | spoken_of
+    return bool(waiting)
+
+
+def _attempts_of(row: Row, begun: int) -> set[int]:
+    """Which attempts a piece of evidence speaks of: its own, or all under the same key that there were by then."""
+    of, said = row.record["attempt"], row.record["finding"]
+    if row.record.get("coverage", "attempt") == "attempt":
+        return {of}
+    return set(range(1, (begun if said == "accepted" else of) + 1))
 
 
 def last_asked(rows: list[Row]) -> int:

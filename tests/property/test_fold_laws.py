@@ -233,7 +233,9 @@ def test_the_columns_are_the_fold(contract, evidence, jitter):
         due_at=11.0, worker="w", deadline=11.0, updated_at=1.0, seq=1,
     )  # fmt: skip
     attempts = (Attempt(number=1, token="w.1", send_seconds=10.0),)
-    moved = rules.advance(operation, attempts, Discrepancy.NONE, evidence, contract, jitter=jitter)
+    moved = rules.advance(
+        operation, attempts, Discrepancy.NONE, evidence, contract, follows=contract.follows, jitter=jitter
+    )
     after, discrepancy, columns = folded(attempts, [evidence], follows=contract.follows)
     step = next_step(contract, after, columns, discrepancy, looks=0, jitter=jitter)
     resolved = not columns.unresolved and columns.dispatch is not Dispatch.NOT_STARTED

@@ -87,7 +87,7 @@ class Book:
         history = ledger.history(receipt.id)
         found = finding_of(
             history, "succeeded", evidence={"refund_id": "re_7"}, by="user:mara", reason="in the dashboard",
-            how="test", attempt=None,
+            how="test", attempt=None, contract=refund.action.contract,
         )  # fmt: skip
         found = msgspec.structs.replace(found, result=seen, facts={**found.facts, "evidence": seen})
         contract, seq = refund.action.contract, history.operation.seq

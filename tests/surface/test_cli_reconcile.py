@@ -88,3 +88,15 @@ def test_no_store_is_made(shop):
     assert said.code == 4
     assert "does not exist" in said.err
     assert not (shop.folder / "receipts.db").exists()
+
+
+def test_a_success_is_looked_at_when_somebody_asks(shop):
+    """Exit 0 where the look agrees; with every one at once it is refused; nothing is sent."""
+    shop.intents(1)
+    assert shop("run", "lab.jsonl").code == 0
+    found = shop("list", "--json").json["id"]
+    words = ("--actions", "lab.yaml", "--store", "receipts.db")
+    said = shop("reconcile", found, "--confirm", *words, "--json")
+    assert (said.code, said.json["outcome"], said.json["looks"]) == (0, "succeeded", 1)
+    assert shop("reconcile", "--all", "--confirm", *words).code == 2
+    assert (shop.sends(), shop.looks()) == (1, 1)

@@ -143,3 +143,12 @@ def test_every_missing_condition_is_named():
         calculator.NO_DELIVERY,
         calculator.NOT_QUIESCED,
     }
+
+
+@pytest.mark.parametrize(("stable", "pages", "proven"), [
+    (True, 2, True), (False, 2, False), ("unknown", 2, False), ("unknown", 1, True),
+])  # fmt: skip
+def test_what_was_read_in_pages_may_have_moved_between_them(stable, pages, proven):
+    """A thing that stood on the second page when the first was read may stand on the first when the second is."""
+    verdict = judged(look=other(LOOK, stable_pages=stable), reading=other(READING, pages=pages))
+    assert (verdict.proven, verdict.missing) == (proven, () if proven else (calculator.NOT_STABLE,))

@@ -32,6 +32,15 @@ KEYED = {"kind": "idempotency_key", "source": "s"}
 SAFE = {"same_payload": "replays_answer", "in_flight": "waits", "errors_replayed": True, "source": "s"}
 
 
+FENCE = {"request": {"method": "PUT", "path": "/{provider_key}"}, "won": ["201"], "lost": ["412"], "source": "s"}
+NAMED = {
+    "protection": {"kind": "natural_key", "carrier": "path", "source": "s"},
+    "repeat": {"other_payload": "refused", "in_flight": "refused", "source": "s"},
+    "request": {"method": "PUT", "path": "/{provider_key}"}, "fences": [FENCE], "reconcile": "allowed",
+    "read_budget": {"looks_max": 1},
+}  # fmt: skip
+
+
 def contract(**fields):
     """The smallest contract with some fields of its own."""
     return msgspec.convert(SMALLEST | fields, Contract)
@@ -193,8 +202,13 @@ def test_a_repeat_after_an_error_is_safe_only_as_documented(errors, safe):
         {"repeat": {"source": "t"}},
         answer(source="t"),
         look(source="t"),
-        {"fences": [{"request": REQUEST, "won": ["201"], "lost": ["409"], "source": "t"}]},
-        {"terminal": [{"state": {"/s": ["paid"]}, "finding": "succeeded", "source": "t"}]},
+        NAMED | {"fences": [FENCE | {"source": "t"}]},
+        look()
+        | {
+            "reconcile": "allowed",
+            "read_budget": {"looks_max": 1},
+            "terminal": [{"state": {"/s": ["paid"]}, "finding": "succeeded", "source": "t"}],
+        },
     ],
     ids=["protection", "repeat", "answers", "looks", "fences", "terminal"],
 )
@@ -354,10 +368,49 @@ def test_looks_that_may_stand(fields):
     assert paths(**look(**fields)) == []
 
 
-def test_a_look_has_no_method_but_get():
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_a_look_has_no_method_that_writes(method):
     """A read that writes cannot even be described."""
     with pytest.raises(msgspec.ValidationError, match="method"):
-        contract(**look(request={"path": "/x", "method": "POST"}))
+        contract(**look(request={"path": "/x", "method": method}))
+
+
+@pytest.mark.parametrize("said", ["measured", "source_code", "inferred", "unknown", "documented"])
+def test_a_post_is_a_look_only_by_the_providers_word(said):
+    """A source that is documented, and no other, says that it only reads; its controls need that word too."""
+    post = {"path": "/x", "method": "POST", "body": {"q": "{reference}"}}
+    fine = [] if said == "documented" else ["$.looks[0].request.read_only", "$.looks[0].controls.negative.read_only"]
+    sources = {"r": {"says": "it reads", "confidence": said, "document": "d"}} | SMALLEST["sources"]
+    assert paths(sources=sources, **look(
+        request=post | {"read_only": "r"},
+        controls={"negative": post | {"body": {"q": "{negative}"}, "read_only": "r"}},
+    )) == fine  # fmt: skip
+    assert paths(**look(request=post)) == ["$.looks[0].request.read_only"]
+    assert paths(**look(request=post | {"read_only": "nobody"})) == ["$.looks[0].request.read_only"]
+
+
+def test_a_get_has_no_body():
+    """What a server makes of one is not defined (RFC 9110 9.3.1)."""
+    assert paths(**look(request={"path": "/x", "body": {}})) == ["$.looks[0].request.body"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        ({"request": {"path": "/x", "query": {"c": "{cursor}"}}, "next_page": "/next"}, 0),
+        ({"next_page": "/next"}, 1),
+        ({"request": {"path": "/x", "query": {"c": "{cursor}"}}}, 1),
+        ({"request": {"path": "/x", "query": {"c": "{cursor}"}}, "next_page": "/next", "items": ""}, 1),
+    ],
+)
+def test_a_page_is_asked_for_by_what_the_one_before_says(fields, count):
+    """The place it is read from, and the place it is asked at; one item has no pages."""
+    assert paths(**look(**fields)) == ["$.looks[0].next_page"] * count
+
+
+def test_a_send_knows_no_cursor():
+    """There is nothing to go on from."""
+    assert paths(request={"method": "POST", "path": "/x", "query": {"c": "{cursor}"}}) == ["$.request"]
 
 
 def test_allowed_looks_are_budgeted():
@@ -392,3 +445,52 @@ def test_a_key_outlives_the_send_it_protects():
     short = {"protection": KEYED | {"retention_seconds": 30}}
     assert paths(send_deadline_seconds=30, **short) == ["$.protection.retention_seconds"]
     assert paths(send_deadline_seconds=29, **short) == []
+
+
+END = {"state": {"/s": ["paid"]}, "finding": "succeeded", "source": "s"}
+SEEN = look() | {"reconcile": "allowed", "read_budget": {"looks_max": 3, "first_after_seconds": 5}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        (SEEN | {"terminal": [END], "follow_seconds": 6}, None),
+        (SEEN | {"terminal": [END]}, None),
+        ({"terminal": [END]}, "$.terminal"),
+        (SEEN | {"terminal": [END], "reconcile": "forbidden"}, "$.terminal"),
+        (SEEN | {"terminal": [END], "follow_seconds": 5}, "$.follow_seconds"),
+        (SEEN | {"follow_seconds": 6}, "$.follow_seconds"),
+    ],
+    ids=["in time", "without a deadline", "no look", "looks forbidden", "no time to look", "no end"],
+)
+def test_what_is_followed_is_seen_in_time(fields, path):
+    """An end that no look could show, or not before the deadline, would leave every acceptance with people."""
+    assert paths(**fields) == ([path] if path else [])
+
+
+def test_a_text_shows_no_end():
+    """A state stands in a document; a text has none."""
+    text = {"format": "icalendar", "payload": "/t", "properties": ["UID"]}
+    match = {"account": "scope", "reference": "path", "text": text}
+    seen = look(match=match, items="") | {"reconcile": "allowed", "read_budget": {"looks_max": 3}}
+    assert paths(**seen, terminal=[END]) == ["$.terminal"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({}, []),
+        ({"protection": NAMED["protection"] | {"kind": "client_reference"}}, ["$.fences[0]"]),
+        ({"repeat": NAMED["repeat"] | {"other_payload": "overwrites"}}, ["$.fences[0]"]),
+        ({"repeat": NAMED["repeat"] | {"in_flight": "unknown"}}, ["$.fences[0]"]),
+        ({"one_shot": True}, ["$.fences[0]"]),
+        ({"reconcile": "forbidden"}, ["$.fences[0]"]),
+        ({"request": None}, ["$.fences[0].request"]),
+        ({"fences": [FENCE | {"request": {"method": "PUT", "path": "/other"}}]}, ["$.fences[0].request"]),
+        ({"fences": [FENCE | {"won": ["412"]}]}, ["$.fences[0].won"]),
+        ({"fences": [FENCE | {"lost": ["200"]}]}, ["$.fences[0].lost"]),
+    ],
+)
+def test_a_fence_stands_in_the_originals_way_or_is_none(fields, path):
+    """Under the same name, where the provider refuses a second of it, and touching it again is not forbidden."""
+    assert paths(**NAMED | fields) == path

@@ -502,7 +502,7 @@ def test_accepted_while_abandoned_is_for_a_person_though_a_look_is_due():
     history = observed(claimed(order(made)), Finding.UNKNOWN, of=made)
     after = observed(ruled(history, abandon(who(history))), Finding.ACCEPTED, of=made, effect="pay", at=NOON + 3)
     assert (after.operation.unresolved, after.operation.step) == (1, "review")
-    assert observed(history, Finding.ACCEPTED, of=made, effect="pay", at=NOON + 3).operation.step == "look"
+    assert observed(history, Finding.ACCEPTED, of=made, effect="pay", at=NOON + 3).operation.step == "follow"
 
 
 def test_what_came_back_is_abandoned_again():

@@ -14,8 +14,9 @@ from counterfoil.domain.answer import Refused, Replied, Returned, Silent
 from counterfoil.domain.canonical import canonical
 from counterfoil.domain.contract import By
 from counterfoil.domain.errors import PayloadRefused
+from counterfoil.domain.page import ITEMS_MAX, next_page
 from counterfoil.domain.reading import ReadingKind, named, read, requests_of, seek
-from counterfoil.domain.template import Names
+from counterfoil.domain.template import LookTemplate, Names
 
 LOOKUP, CALDAV = contracts.load("lab.lookup"), contracts.load("caldav.put_event")
 LOOK, CALENDAR_LOOK = LOOKUP.looks[0], CALDAV.looks[0]
@@ -92,7 +93,7 @@ def test_nothing_there_is_absent_and_no_more():
         (page(item(), CONTROL, body=b'{"complete":true,"items":{}}'), "no_items"),
         (page(item(), CONTROL, body=b'{"complete":true,"items":null}'), "no_items"),
         (page(item(), CONTROL, body=b"[]"), "incomplete"),
-        (page(*[item()] * (module.ITEMS_MAX + 1)), "too_many_items"),
+        (page(*[item()] * (ITEMS_MAX + 1)), "too_many_items"),
         (Silent(may_have_left=True, reason="read_timeout"), "read_timeout"),
         (Silent(may_have_left=False, reason="connect_failed"), "connect_failed"),
         (Returned(value=[]), "not_a_reply"),
@@ -414,3 +415,82 @@ def test_the_reference_may_be_the_ledgers_key_as_a_uuid():
     contract = msgspec.structs.replace(LOOKUP, reference="provider_uuid")
     names = Names(provider_key="op_" + "0" * 32)
     assert seek(contract, account="acct", payload=b"{}", names=names).names.reference == names.provider_uuid != ""
+
+
+# -- pages ------------------------------------------------------------------------------------------------------------
+
+PAGED = changed(next_page="/next")
+
+
+def part(*items, cursor="c2", complete=False, status=200):
+    """One page of several."""
+    shown = {"account": "acct", "complete": complete, "items": list(items), "next": cursor}
+    return Replied(status=status, body=json.dumps(shown).encode())
+
+
+def bound(first, *more, look=PAGED):
+    """The reading of a look in pages."""
+    return read(look, (first,), SOUGHT, more=more)
+
+
+LAST = part(complete=True, cursor=None)
+
+
+def test_the_next_page_is_where_the_one_before_says():
+    """While something is missing; not where all is there, or nobody could say where to go on."""
+    assert next_page(PAGED, part(item())) == "c2"
+    assert [next_page(PAGED, answer) for answer in (
+        LAST, part(complete=True), part(cursor=None), part(cursor=7), part(cursor=""), part(status=500),
+        Silent(may_have_left=True, reason="read_timeout"),
+    )] == [""] * 7  # fmt: skip
+    assert next_page(LOOK, part(item())) == ""
+
+
+def test_ours_may_stand_on_any_page():
+    """All pages are one list: two of ours on two of them are a duplicate, one on two of them is one."""
+    assert bound(part(CONTROL), part(item(), complete=True)).kind is ReadingKind.FOUND
+    assert bound(part(item(), CONTROL), part(), LAST).items == 2
+    assert bound(part(item(), CONTROL), part(item(), complete=True)).kind is ReadingKind.FOUND
+    twice = bound(part(item(), CONTROL), part(item(id="ef_2"), complete=True))
+    assert (twice.kind, twice.pages) == (ReadingKind.DUPLICATE, 2)
+
+
+def test_controls_hold_over_all_pages():
+    """The known item may stand on any of them, and the impossible one on none."""
+    seen = bound(part(), part(CONTROL, complete=True))
+    assert (seen.kind, seen.positive_control, seen.negative_control, seen.pages) == (ReadingKind.ABSENT, True, True, 2)
+    impossible = item(reference="cf-absent-1")
+    assert bound(part(item()), part(impossible, complete=True)).reason == "negative_control"
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ((), "incomplete"),
+        ((part(),), "incomplete"),
+        ((part(cursor=None),), "incomplete"),
+        ((part(status=404),), "status_404"),
+        ((part(status=500), LAST), "status_500"),
+        ((Silent(may_have_left=False, reason="not_made"),), "not_made"),
+    ],
+)
+def test_pages_that_do_not_come_to_an_end_say_nothing(more, reason):
+    """Also where ours was seen on one of them: what is missing may hold a second."""
+    seen = bound(part(item(), CONTROL), *more)
+    assert (seen.kind, seen.reason) == (ReadingKind.INCONCLUSIVE, reason)
+    gone = changed(next_page="/next", absent_status=("404",))
+    assert bound(part(item(), CONTROL), *more, look=gone).reason == reason
+
+
+def test_all_pages_together_are_bounded():
+    """Two pages of which each could be searched are too many together."""
+    assert bound(part(*[item()] * ITEMS_MAX), part(item(), complete=True)).reason == "too_many_items"
+
+
+def test_a_further_page_is_one_read():
+    """The controls of their own were made with the first."""
+    controls = {"positive": LookTemplate(path="/{control}"), "negative": LookTemplate(path="/{negative}")}
+    look = changed(controls=controls | {"known": "k"})
+    assert len(requests_of(look, SOUGHT)) == 3
+    names = msgspec.structs.replace(SOUGHT.names, cursor="c2")
+    assert requests_of(look, msgspec.structs.replace(SOUGHT, names=names)) == (look.request,)

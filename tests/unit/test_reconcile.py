@@ -213,3 +213,74 @@ def test_an_operation_without_a_claim_is_asked_by_its_own_key():
     assert look.order.destination == "https://api.example"
     assert order().intent.destination == "https://api.example"
     plan.close()
+
+
+PAGED = action(
+    msgspec.structs.replace(KEY, looks=(msgspec.structs.replace(KEY.looks[0], next_page="/next"),))
+)  # fmt: skip
+
+
+def part(*items, cursor, complete=False):
+    """One page of several."""
+    shown = {"complete": complete, "items": list(items), "next": cursor}
+    return (Replied(status=200, body=json.dumps(shown).encode()),)
+
+
+def next_one(plan, answers, paid, at=NOON + 61):
+    """The plan pays for the next page, and reads it."""
+    paid = ruled(paid, plan.send(answers).rule, at)
+    look = plan.send(Amended(history=paid))
+    assert isinstance(look, Look)
+    return look, paid
+
+
+def test_every_page_is_a_read_that_is_paid_before_it_is_made():
+    """Page by page to the end, each counted, the later ones at once; then all of them are one reading."""
+    plan, first, paid = to_look(unknown(of=PAGED), PAGED)
+    assert first.order.names.cursor == ""
+    second, paid = next_one(plan, part(CONTROL, cursor="c2"), paid)
+    third, paid = next_one(plan, part(cursor="c3"), paid)
+    assert [look.order.names.cursor for look in (second, third)] == ["c2", "c3"]
+    evidence, ended = recorded(plan, part(ITEM, cursor=None, complete=True), paid)
+    assert (evidence.finding, evidence.rule, ended.operation.looks) == (Finding.SUCCEEDED, "looks[0].found", 3)
+
+
+@pytest.mark.parametrize("cursor", ["c2", "", None])
+def test_pages_that_lead_in_a_circle_are_left(cursor):
+    """A cursor that was asked for already, or none, ends the reading: incomplete, and nothing is concluded."""
+    plan, _, paid = to_look(unknown(of=PAGED), PAGED)
+    _, paid = next_one(plan, part(ITEM, CONTROL, cursor="c2"), paid)
+    evidence, ended = recorded(plan, part(cursor=cursor), paid)
+    assert (evidence.finding, evidence.reason, ended.operation.looks) == (Finding.UNKNOWN, "incomplete", 2)
+
+
+def test_pages_end_with_the_budget():
+    """Nothing is read that is not paid for, also in the middle of a list."""
+    plan, _, paid = to_look(unknown(of=PAGED), PAGED)
+    pay = plan.send(part(ITEM, CONTROL, cursor="c2"))
+    spent = msgspec.structs.replace(paid, operation=msgspec.structs.replace(paid.operation, looks=5))
+    amend = plan.send(Declined(because=declined(spent, pay.rule), history=spent))
+    evidence = msgspec.json.decode(amend.record, type=Evidence)
+    assert (evidence.finding, evidence.reason) == (Finding.UNKNOWN, "incomplete")
+    plan.close()
+
+
+def test_a_page_that_is_not_made_is_no_page():
+    """An adapter that answers nothing leaves the list incomplete."""
+    plan, _, paid = to_look(unknown(of=PAGED), PAGED)
+    _, paid = next_one(plan, part(ITEM, CONTROL, cursor="c2"), paid)
+    assert recorded(plan, (), paid)[0].reason == "not_made"
+
+
+def test_absence_in_pages_counts_from_the_first_of_them():
+    """What came after the first page was read may stand on it: time counts from when that was paid for."""
+    of = msgspec.structs.replace(PAGED, longest_delivery=60.0, longest_delivery_by="ann", longest_delivery_why="so")
+    stable = msgspec.structs.replace(of.contract.looks[0], stable_pages=True)
+    sure = msgspec.structs.replace(of, contract=msgspec.structs.replace(of.contract, looks=(stable,)))
+    for under, began, finding in (
+        (sure, NOON + 70, Finding.UNKNOWN), (sure, NOON + 71, Finding.ABSENT), (of, NOON + 71, Finding.UNKNOWN),
+    ):  # fmt: skip
+        plan, _, paid = to_look(observed(claimed(order(under)), Finding.UNKNOWN), under, at=began)
+        _, paid = next_one(plan, part(CONTROL, cursor="c2"), paid, at=NOON + 90)
+        evidence, _ = recorded(plan, part(cursor=None, complete=True), paid, at=NOON + 91)
+        assert evidence.finding is finding

@@ -14,7 +14,7 @@ from counterfoil.domain.action import Action
 from counterfoil.domain.answer import Refused, Replied, Returned, Silent
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.clause import UNKNOWN, holds, kept_at
-from counterfoil.domain.contract import Contract, digest
+from counterfoil.domain.contract import Contract, WebhookRule, digest
 from counterfoil.domain.event import Begun, Event, EventKind, History, Intended, Noted, Removed, encode
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.identifier import number, operation_id
@@ -96,7 +96,14 @@ PAID = Noted(note="look", facts={"look": 0})
 def looked(reading, contract=LOOKUP, *, proven=False, **changes) -> Evidence:
     """What a look's reading becomes, or what somebody made of that."""
     verdict = Absence(proven=proven)
-    made = evidence_of(reading, look=contract.looks[0], index=0, attempt=1, effect="refund", absence=verdict)
+    made = evidence_of(
+        reading,
+        look=contract.looks[0],
+        index=0,
+        attempts=(Attempt(number=1, token="w"),),
+        effect="refund",
+        absence=verdict,
+    )
     return msgspec.structs.replace(made, **changes)
 
 
@@ -109,6 +116,43 @@ def of(evidence, contract=KEY, *before, registered=None, step=60.0):
 def by_look(evidence, contract=LOOKUP, **more):
     """The same of a look that was paid for after silence."""
     return of(evidence, contract, SILENCE, PAID, **more)
+
+
+# -- what was handed in ----------------------------------------------------------------------------------------------
+
+HOOK = WebhookRule(where={"/t": "done"}, finding="succeeded", reference="/r", match={"/n": "/n"}, source="service")
+HOOKED = msgspec.structs.replace(KEY, webhooks=(HOOK,))
+
+
+def event(**changes) -> Evidence:
+    """What an event proved by that clause, or what somebody made of that."""
+    made = Evidence(
+        source=Source.WEBHOOK, finding=Finding.SUCCEEDED, attempt=1, rule="webhooks[0]", effect="refund",
+        facts={"compared": {"/n": "equal"}},
+    )  # fmt: skip
+    return msgspec.structs.replace(made, **changes)
+
+
+def test_what_was_handed_in_is_judged_as_far_as_it_is_kept():
+    """An event's clause is asked; what stood in it beside that, and a statement's line, nobody has any more."""
+    assert of(event(), HOOKED, SILENCE) == again.NOT_KEPT
+    assert of(event(source=Source.STATEMENT, rule="statement.line"), HOOKED, SILENCE) == again.BY_STATEMENT
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"rule": "webhooks[1]"}, "no clause"),
+        ({"rule": "answers[0]"}, "no clause"),
+        ({"finding": Finding.REJECTED}, "proves succeeded"),
+        ({"coverage": Coverage.PROVIDER_KEY}, "proves succeeded of attempt"),
+        ({"facts": {"compared": {"/n": "different"}}}, "/n was not found equal"),
+        ({"facts": {"compared": {}}}, "/n was not found equal"),
+    ],
+)
+def test_a_rewritten_event_is_found(changes, problem):
+    """Another clause, finding or coverage than the contract's, or a comparison that did not hold."""
+    assert problem in of(event(**changes), HOOKED, SILENCE)
 
 
 # -- what stands ------------------------------------------------------------------------------------------------------
@@ -271,6 +315,7 @@ def rewritten(reading=NOTHING, **changes):
     [
         (rewritten(finding=Finding.SUCCEEDED, effect="refund"), "absent is not found"),
         (rewritten(finding=Finding.REJECTED), "a look cannot show rejected"),
+        (rewritten(finding=Finding.ACCEPTED), "a look cannot show accepted"),
         (rewritten(finding=Finding.ABSENT, rule="looks[7].absent"), "no clause 'looks[7].absent' for a look"),
         (rewritten(finding=Finding.ABSENT, rule="looks[0].gone"), "no clause 'looks[0].gone' for a look"),
         (rewritten(finding=Finding.ABSENT, rule="looks[0]"), "no clause 'looks[0]' for a look"),
@@ -301,6 +346,7 @@ def test_absence_is_asked_as_of_the_moment_it_was_paid_for():
     assert of(absent, LOOKUP, SILENCE, Noted(note="look", facts={"look": 1})) == "no such look was paid for"
     assert "may still write" in of(absent, LOOKUP, SILENCE, BESIDE, PAID)
     assert of(absent, LOOKUP, SILENCE, PAID, BESIDE, PAID) == ""
+    assert "in pages" in by_look(looked(msgspec.structs.replace(NOTHING, pages=2), proven=True))
 
 
 def test_a_state_is_compared_by_its_type():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 
 from counterfoil import contracts
 from counterfoil.domain.attempt import Attempt, fold
 from counterfoil.domain.contract import AutomaticAttempts, Terminal
-from counterfoil.domain.schedule import NOTHING, Next, next_step
+from counterfoil.domain.schedule import NOTHING, Next, follow_until, next_step
 from counterfoil.domain.words import AttemptClass, Discrepancy, Finding
 
 KEY, LOOKUP, NONE = (contracts.load(f"lab.{name}") for name in ("key", "lookup", "nothing"))
@@ -92,5 +94,17 @@ def test_accepted_is_looked_at_and_never_replayed():
     """What was taken in and is not finished is followed by reads; sending it again would be a second order."""
     terminal = (Terminal(source="service", state={"/state": ("paid",)}, finding="succeeded"),)
     following = msgspec.structs.replace(KEY, terminal=terminal)
-    assert step(following, attempt(Finding.ACCEPTED)).step == "look"
+    assert step(following, attempt(Finding.ACCEPTED)).step == "follow"
+    assert step(following, attempt(Finding.UNKNOWN)).step == "look"
     assert step(following, attempt(Finding.ACCEPTED), looks=5) == Next("review")
+
+
+def test_what_is_accepted_is_followed_until_its_deadline():
+    """Counted from the claim of what was accepted last; without a deadline, or anything accepted, for ever."""
+    tries = tuple(
+        msgspec.structs.replace(attempt(f), started_at=at)
+        for f, at in [(Finding.ACCEPTED, 100.0), (Finding.ACCEPTED, 200.0), (U, 300.0)]
+    )
+    assert follow_until(msgspec.structs.replace(KEY, follow_seconds=50.0), tries) == 250.0
+    assert follow_until(msgspec.structs.replace(KEY, follow_seconds=50.0), tries[2:]) == math.inf
+    assert follow_until(KEY, tries) == math.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 
 import pytest
@@ -13,6 +14,7 @@ from counterfoil.domain.template import (
     Names,
     RequestTemplate,
     document_of,
+    filled,
     problems,
     render,
     text_of,
@@ -199,6 +201,16 @@ def test_the_vocabulary_is_closed(text):
     assert problems(LookTemplate(path="/l", query={"q": text})) != ()
 
 
+def test_whole_texts_are_filled_in_as_they_are():
+    """No place they stand in has a syntax, so nothing of a value is encoded; what is not there is refused."""
+    payload = canonical({"to": "a b/c%", "n": 3})
+    assert filled(("{payload/to}", "-n{payload/n}", "{provider_key}", "x"), payload, NAMES) == (
+        "a b/c%", "-n3", "op_1", "x",
+    )  # fmt: skip
+    with pytest.raises(PayloadRefused):
+        filled(("{payload/none}",), payload, NAMES)
+
+
 def test_the_vocabulary_passes():
     """All six words are known, wherever they stand."""
     template = post(
@@ -264,3 +276,38 @@ def test_another_key_has_no_such_form():
     """What is none of the ledger's is sent by nobody."""
     with pytest.raises(PayloadRefused, match="not known"):
         render(post(headers={"k": "{provider_uuid}"}), b"{}", NAMES)
+
+
+def test_a_look_by_post_holds_its_placeholders_as_whole_texts():
+    """A query of GraphQL has braces of its own: a text is a placeholder as a whole, or sent as it is."""
+    template = LookTemplate(
+        path="/graphql", method="POST", read_only="docs",
+        body={"query": "query($id: ID!) { order(id: $id) { total } }", "n": 7, "variables": {"id": "{reference}"},
+              "ids": ["{reference}", "{payload/a}", "{control}", ["x"]], "after": "{cursor}"},
+    )  # fmt: skip
+    assert problems(template) == ()
+    made = render(template, canonical({"a": "b"}), Names(reference="r"))
+    assert (made.method, made.target, dict(made.headers)) == ("POST", "/graphql", {"content-type": "application/json"})
+    assert json.loads(made.body) == {
+        "query": "query($id: ID!) { order(id: $id) { total } }", "n": 7, "variables": {"id": "r"},
+        "ids": ["r", "b", ["x"]],
+    }  # fmt: skip
+    full = render(template, canonical({"a": "b"}), Names(reference="r", control="c", cursor="p2"))
+    assert (json.loads(full.body)["ids"], json.loads(full.body)["after"]) == (["r", "b", "c", ["x"]], "p2")
+
+
+def test_a_look_by_post_says_which_json_it_is():
+    """And a placeholder inside it is of the vocabulary."""
+    named = LookTemplate(path="/", method="POST", body={}, headers={"content-type": "application/x-amz-json-1.0"})
+    assert dict(render(named, b"", Names()).headers) == {"content-type": "application/x-amz-json-1.0"}
+    assert render(named, b"", Names()).body == b"{}"
+    assert problems(LookTemplate(path="/", method="POST", body={"a": ["{nobody}"]})) != ()
+    with pytest.raises(PayloadRefused, match="reference"):
+        render(LookTemplate(path="/", method="POST", body={"a": "{reference}"}), b"", Names())
+
+
+def test_the_first_page_is_asked_for_without_a_cursor():
+    """Nothing is known yet where the next one begins."""
+    template = LookTemplate(path="/l", query={"limit": "9", "cursor": "{cursor}"})
+    assert render(template, b"", Names()).target == "/l?limit=9"
+    assert render(template, b"", Names(cursor="a/b")).target == "/l?limit=9&cursor=a%2Fb"

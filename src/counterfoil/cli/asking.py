@@ -14,6 +14,7 @@ from counterfoil.cli.exact import flagged, laid_out
 from counterfoil.cli.marks import AMBER, QUIET, STRONG, duration, figure, moment, word
 from counterfoil.cli.terminal import clipped
 from counterfoil.domain.approval import Authority, Proposed, binding
+from counterfoil.domain.compensation import compensates
 from counterfoil.domain.event import History
 from counterfoil.domain.lifecycle import permission_now
 from counterfoil.domain.payload import frozen_payload
@@ -54,7 +55,7 @@ def page(
         leaf.facts(_bound(proposed)),
         Text(""),
         Text("Beside it", style=STRONG),
-        leaf.facts(_beside(proposed)),
+        leaf.facts(_beside(history, proposed)),
         Text(""),
     ]
     return Constrain(Group(*parts), WIDTH_MAX)
@@ -124,8 +125,10 @@ def _bound(proposed: Proposed) -> Iterator[leaf.Fact]:
     yield "provider key", flagged(proposed.provider_key)
 
 
-def _beside(proposed: Proposed) -> Iterator[leaf.Fact]:
-    """What the fingerprint leaves out, and what the receipt would rest on."""
+def _beside(history: History, proposed: Proposed) -> Iterator[leaf.Fact]:
+    """What it undoes, what the fingerprint leaves out, and what the receipt would rest on."""
+    if undone := compensates(history):
+        yield "compensates", flagged(undone)
     if not proposed.immaterial:
         yield "left out", "nothing: every field of the payload is part of the fingerprint"
     for pointer, why in proposed.immaterial.items():

@@ -1,4 +1,4 @@
-"""`counterfoil attempt ID`: dispatch one operation again, on a basis that is on record and never on a guess."""
+"""`counterfoil attempt ID`: dispatch one operation again, on a basis that is on record, or fence it off."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ OVERRIDDEN = "an override is decided, and only --basis operator_override uses it
 def add(verb: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.operation_argument(verb)
-    verb.add_argument("--basis", choices=BASES, help="the one basis to judge; default: each in turn")
+    how = verb.add_mutually_exclusive_group()
+    how.add_argument("--basis", choices=BASES, help="the one basis to judge; default: each in turn")
+    how.add_argument(
+        "--fence", nargs="?", type=int, const=0, metavar="N",
+        help="make the original impossible instead, by a fence of the contract (the first)",
+    )  # fmt: skip
     parser.actions_option(verb)
     parser.store_option(verb)
     parser.decision_options(verb)
@@ -38,7 +43,14 @@ def run(asked: argparse.Namespace) -> int:
 
     with exits.terminable(), for_acting(asked) as ledger:
         found = ledger.get(whole(ledger, asked.operation))
-        decision = decide(asked, found.operation, "dispatch it again")
+        does = "dispatch it again" if asked.fence is None else "make it impossible, if it has not happened"
+        decision = decide(asked, found.operation, does)
+        if asked.fence is not None:
+            receipt = ledger.fence(
+                found.id, index=asked.fence, by=decision.by, reason=decision.reason, how=decision.how
+            )
+            receipts.show(receipt, json=asked.json, happened=[_made(ledger.history(found.id))])
+            return exits.UNSETTLED if receipt.operation.unresolved else exits.DONE
         try:
             receipt = ledger.attempt(
                 found.id, basis=asked.basis, by=decision.by, reason=decision.reason, how=decision.how
@@ -57,4 +69,6 @@ def _made(history: History) -> str:
     from counterfoil.domain.event import EventKind, begun_of
 
     begun = [begun_of(event) for event in history.events if event.kind is EventKind.BEGUN][-1]
+    if begun.fence is not None:
+        return f"attempt {begun.attempt.number}, a fence"
     return f"attempt {begun.attempt.number} on basis {begun.basis}" if begun.basis else "the first attempt"

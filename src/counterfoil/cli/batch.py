@@ -204,7 +204,12 @@ class Batch:
         payload = registered.bound(line.payload)
         try:
             order = registered.order(
-                payload, actor=ledger.actor, scopes=ledger.scopes(), key=line.key, mentioned=line.mentioned
+                payload,
+                actor=ledger.actor,
+                scopes=ledger.scopes(),
+                key=line.key,
+                mentioned=line.mentioned,
+                compensates=line.compensates,
             )
         except (TypeError, LookupError, ValueError) as error:
             # An action's own key or value function met a payload it was not written for.

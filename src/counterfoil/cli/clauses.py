@@ -10,7 +10,7 @@ import msgspec
 
 from counterfoil.cli.marks import duration
 from counterfoil.domain import reach
-from counterfoil.domain.contract import AnswerRule, Contract, Fence, Group, Look
+from counterfoil.domain.contract import AnswerRule, Contract, Fence, Group, Look, Terminal, WebhookRule
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,13 @@ def clauses(contract: Contract) -> list[Said]:
         Said(clause=f"looks[{i}]", says=_looked(look), source=look.source) for i, look in enumerate(contract.looks)
     ]
     said += [
+        Said(clause=f"webhooks[{i}]", says=_heard(rule), source=rule.source) for i, rule in enumerate(contract.webhooks)
+    ]
+    said += [
         Said(clause=f"fences[{i}]", says=_fenced(fence), source=fence.source) for i, fence in enumerate(contract.fences)
+    ]
+    said += [
+        Said(clause=f"terminal[{i}]", says=_ends(end), source=end.source) for i, end in enumerate(contract.terminal)
     ]
     return said
 
@@ -80,11 +86,15 @@ def _answered(rule: AnswerRule) -> str:
 
 def _looked(look: Look) -> str:
     match = look.match
-    said = [f"GET {look.request.path} by {look.by.value.replace('_', ' ')}", f"consistency {look.consistency.value}"]
+    said = [
+        f"{look.request.method} {look.request.path} by {look.by.value.replace('_', ' ')}",
+        f"consistency {look.consistency.value}",
+    ]
+    if look.next_page is not None:
+        said.append(f"page by page, by {look.next_page}")
     compared = [*match.material, *(match.text.properties if match.text else ())]
-    said.append(
-        f"ours if {', '.join(where or 'the payload' for where in compared)} agree" if compared else "never ours"
-    )
+    noted = "ours by the name that its sender noted" if match.noted else "never ours"
+    said.append(f"ours if {', '.join(where or 'the payload' for where in compared)} agree" if compared else noted)
     missing = reach.why_no_absence(look)
     said.append(
         "not found may prove that it never happened" if not missing else f"not found proves nothing: {missing[0]}"
@@ -92,8 +102,22 @@ def _looked(look: Look) -> str:
     return "; ".join(said)
 
 
+def _heard(rule: WebhookRule) -> str:
+    said = ", ".join(f"{where} = {_value(value)}" for where, value in rule.where.items())
+    by = " and ".join(place for place in (rule.reference, rule.external_id) if place)
+    compared = f", if {', '.join(rule.match)} is as asked for" if rule.match else ""
+    return f"{said}: {rule.effect or rule.finding}{compared}; found by {by}"
+
+
 def _fenced(fence: Fence) -> str:
-    return f"{fence.request.method} {fence.request.path}: won by {' '.join(fence.won)}, lost by {' '.join(fence.lost)}"
+    carried = [*(f"header {name}" for name in fence.headers), *(f"{at} = {_value(v)}" for at, v in fence.where.items())]
+    won = " with ".join([" ".join(fence.won), *([", ".join(carried)] if carried else [])])
+    return f"{fence.request.method} {fence.request.path}: won by {won}, lost by {' '.join(fence.lost)}"
+
+
+def _ends(end: Terminal) -> str:
+    states = (f"{where} = {' | '.join(map(_value, values))}" for where, values in end.state.items())
+    return f"what was accepted ends {end.finding} where {', '.join(states)}"
 
 
 def _value(value: object) -> str:
@@ -115,6 +139,11 @@ def follows(contract: Contract) -> Iterator[tuple[str, str]]:
     yield "the same key again", "never: " + refused[0] if refused else f"{by_itself}, while the key protects"
     ways = [*(["a fence"] if contract.fences else []), *(["a look"] if reach.disproves_by_look(contract) else [])]
     yield "that it never happened", f"proven by {' or '.join(ways)}" if ways else "never proven"
+    if contract.follows:
+        within = (
+            "" if isinstance(contract.follow_seconds, str) else f", for at most {duration(contract.follow_seconds)}"
+        )
+        yield "what is accepted", f"followed by looks to its end{within}; then a person is asked"
     yield "undone by", contract.compensation
 
 

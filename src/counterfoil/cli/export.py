@@ -29,7 +29,10 @@ def run(asked: argparse.Namespace) -> int:
         history = readable(ledger, asked.operation)
         outcome = read(ledger, history.operation).outcome
         refused = ledger.store.refusals(history.operation.n)
-        made = export.document(history, outcome=outcome, payload=asked.payload, refused=refused)
+        made = export.document(
+            history, outcome=outcome, payload=asked.payload, refused=refused,
+            compensated_by=ledger.compensated_by(history),
+        )  # fmt: skip
         if asked.out is not None:
             export.write(asked.out, made, store=ledger.store.path)
     if asked.out is None:

@@ -16,7 +16,7 @@ MENTIONED_MAX = 16
 """Names that a model or a framework gave to one call."""
 _COUNT_BYTES = 1 << 20
 
-FIELDS = frozenset({"action", "key", "payload", "mentioned"})
+FIELDS = frozenset({"action", "key", "payload", "mentioned", "compensates"})
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +28,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     payload: object
     key: str | int | None = None
     mentioned: dict[str, str] = {}
+    compensates: str = ""
 
 
 class BrokenLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +80,7 @@ def _intent(number: int, found: object) -> Line:
         raise _Wrong('is not a JSON object such as {"action": ..., "key": ..., "payload": ...}')
     unknown = sorted(set(found) - FIELDS)
     if unknown:
-        raise _Wrong(f"has an unknown field {unknown[0]!r}; there are: action, key, payload, mentioned")
+        raise _Wrong(f"has an unknown field {unknown[0]!r}; there are: action, key, payload, mentioned, compensates")
     for name in ("action", "payload"):
         if name not in found:
             raise _Wrong(f"has no {name!r}")
@@ -89,7 +90,12 @@ def _intent(number: int, found: object) -> Line:
     if "key" in found and (isinstance(key, bool) or not isinstance(key, str | int) or key == ""):
         raise _Wrong("'key' is not text or an integer")
     mentioned = _mentioned(found.get("mentioned", {}))
-    return Line(number=number, action=action, key=key, payload=found["payload"], mentioned=mentioned)
+    compensates = found.get("compensates", "")
+    if not isinstance(compensates, str) or ("compensates" in found and not compensates):
+        raise _Wrong("'compensates' is not the id of an operation")
+    return Line(
+        number=number, action=action, key=key, payload=found["payload"], mentioned=mentioned, compensates=compensates
+    )
 
 
 def _mentioned(found: object) -> dict[str, str]:

@@ -70,7 +70,9 @@ SOURCES = {
     Source.LATE_ANSWER: Mark("⇠"),
     Source.LOOK: Mark("⌕"),
     Source.WEBHOOK: Mark("↯"),
+    Source.STATEMENT: Mark("☰"),
     Source.OPERATOR: Mark("✎"),
+    Source.SENDER: Mark("⊳"),
 }
 _TABLES: Mapping[type[StrEnum], Mapping[Any, Mark]] = {
     Outcome: OUTCOMES,
@@ -92,8 +94,8 @@ _ACTING = {Lifecycle.SUBMITTED: Mark("⇸")}
 _WAITING = Mark("≠", f"bold {AMBER}")
 
 ASCII = str.maketrans(
-    "◌◉✓☒⬖⊙⊛⊖⊝⊗⇢⇸⇄⊔⊟⊡·≠⊸←⇠⌕↯✎☑☐→⊘≡✗┄─━█┊┴…",
-    ".o+x?(@--x>>>u=o.!~<<?<*+!>x=X.-=#:+~",
+    "◌◉✓☒⬖⊙⊛⊖⊝⊗⇢⇸⇄⊔⊟⊡·≠⊸←⇠⌕↯✎⊳☑☐→⊘≡✗┄─━█┊┴…",
+    ".o+x?(@--x>>>u=o.!~<<?<*>+!>x=X.-=#:+~",
 )
 """What each glyph of ours becomes where the terminal's encoding has no room for it; the words stay."""
 

@@ -16,13 +16,14 @@ from counterfoil.cli import exits
 VERBS = (
     ("run", "send a file of intents, each at most once, and settle what is unknown"),
     ("worker", "recover, look and follow, until told to stop"),
-    ("attempt", "dispatch one operation again, on a basis that is on record"),
+    ("attempt", "dispatch one operation again, on a basis that is on record, or fence it off"),
     ("list", "list operations"),
     ("queue", "list what waits for somebody: why, what is next, whose it is and when it is passed up"),
     ("show", "draw one operation: permission, dispatch, outcome and evidence"),
     ("explain", "replay one receipt event by event, with the rule that allowed each"),
     ("reconcile", "look now at what is unresolved"),
     ("resolve", "record what a person found out about one operation"),
+    ("evidence", "hand in a late answer, a webhook or a statement file"),
     ("approve", "show exactly what is asked, and allow it; nothing is sent by it"),
     ("deny", "answer no, for good"),
     ("revoke", "take permission back"),
@@ -257,3 +258,14 @@ def count(least: int, most: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def moment(text: str) -> float:
+    """A reader of times, in seconds since the epoch; UTC where the text does not say."""
+    from datetime import UTC, datetime
+
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no time such as 2027-03-01T09:00Z") from None

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from counterfoil.domain.event import History
     from counterfoil.domain.evidence import Evidence
     from counterfoil.domain.operation import Operation
+    from counterfoil.runtime.ledger import Ledger
 
 OUTCOMES = ("succeeded", "rejected", "accepted")
 EVIDENCE_MAX = 50
@@ -51,7 +52,7 @@ def run(asked: argparse.Namespace) -> int:
         know_contract(ledger, history)
         stood = history.operation
         clause = _clause(asked.outcome, evidence, stood)
-        decision = decide(asked, stood, clause, first=lambda by: _finding(asked, history, evidence, by))
+        decision = decide(asked, stood, clause, first=lambda by: _finding(asked, ledger, history, evidence, by))
         receipt = ledger.resolve(
             stood.id, asked.outcome, evidence=dict(evidence), by=decision.by, reason=decision.reason,
             how=decision.how, attempt=asked.attempt, seen=stood.seq,
@@ -60,12 +61,15 @@ def run(asked: argparse.Namespace) -> int:
         return exits.UNSETTLED if receipt.operation.unresolved else exits.DONE
 
 
-def _finding(asked: argparse.Namespace, history: History, evidence: dict[str, str], by: str) -> Evidence:
+def _finding(
+    asked: argparse.Namespace, ledger: Ledger, history: History, evidence: dict[str, str], by: str
+) -> Evidence:
     """What they would have found, so that what is none is refused before they are asked."""
     from counterfoil.runtime.resolving import finding_of
 
+    contract = ledger.registered(history.operation.action).action.contract
     said = {"by": by, "reason": "", "how": "", "attempt": asked.attempt}
-    return finding_of(history, asked.outcome, evidence=dict(evidence), **said)
+    return finding_of(history, asked.outcome, evidence=dict(evidence), contract=contract, **said)
 
 
 def _clause(outcome: str, evidence: dict[str, str], stood: Operation) -> str:

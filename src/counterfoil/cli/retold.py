@@ -27,6 +27,8 @@ _HEARD_BY = {
     Source.LATE_ANSWER: "the provider",
     Source.LOOK: "the provider, when it was read",
     Source.WEBHOOK: "the provider",
+    Source.STATEMENT: "the provider's statement",
+    Source.SENDER: HOUSE,
 }
 
 
@@ -124,7 +126,8 @@ def _claimant(begun: Begun, operation: Operation) -> str:
 
 def _observer(said: Evidence) -> str:
     if said.source is not Source.OPERATOR:
-        return _HEARD_BY[said.source]
+        handed = f", handed in by {_known(said.by, said.how)}" if said.by else ""
+        return _HEARD_BY[said.source] + handed
     return _known(said.by, said.how) if said.by else "an operator"
 
 
@@ -181,7 +184,7 @@ def _why_claimed(happened: Happened, begun: Begun) -> Iterator[tuple[str, str]]:
 def _clause(happened: Happened, said: Evidence) -> Iterator[tuple[str, str]]:
     """The clause that judged it; silence has only a fixed word for what kind of silence it was."""
     if said.rule:
-        clause = said.rule.startswith(("answers", "looks"))
+        clause = said.rule.startswith(("answers", "looks", "webhooks"))
         of = f" of contract {_cut(happened.first.contract_id)}" if clause and happened.first else ""
         yield "rule", f"{_cut(said.rule)}{of}" + (f": {_cut(said.reason)}" if said.reason else "")
     elif said.reason:

@@ -23,6 +23,7 @@ from counterfoil.cli.terminal import clipped, safe
 from counterfoil.cli.timeline import GUTTER, draw
 from counterfoil.domain.approval import authority_of
 from counterfoil.domain.audit import audit
+from counterfoil.domain.compensation import compensates
 from counterfoil.domain.event import EventKind, History, attempts_of, begun_of, destination_of, first_begun, removed_of
 from counterfoil.domain.payload import frozen_payload
 from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH, REST, REVIEW
@@ -88,6 +89,7 @@ class Sheet:
         self._standing = authority_of(history.events, self._attempts)
         self._negative = negative(history)
         self._removed = removed_of(history.events)
+        self._undone = ledger.compensated_by(history)
         self._refused = ledger.store.refusals(history.operation.n)
         found = steps(
             history, self._contract, to, outcome=self._entry.outcome, now=self._now, every=whole,
@@ -219,6 +221,9 @@ class Sheet:
             ("payload", self._size()),
             ("effect identity", leaf.short(operation.effect)),
         ]
+        undoes, undone = compensates(self._history), self._undone
+        facts += [("compensates", undoes)] if undoes else []
+        facts += [("compensated by", ", ".join(undone))] if undone else []
         facts += on_receipt(self._standing, self._entry.permission, now=self._now)
         if begun:
             facts += leaf.pinned(begun, at_hand=self._contract is not None)

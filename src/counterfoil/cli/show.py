@@ -37,7 +37,10 @@ def run(asked: argparse.Namespace) -> int:
 
             outcome = read(ledger, history.operation).outcome
             refused = ledger.store.refusals(history.operation.n)
-            print_json(document(history, outcome=outcome, payload=asked.payload, refused=refused))
+            undone = ledger.compensated_by(history)
+            print_json(
+                document(history, outcome=outcome, payload=asked.payload, refused=refused, compensated_by=undone)
+            )
             return exits.DONE
         from counterfoil.cli.hint import hints
         from counterfoil.cli.marks import Legible

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from counterfoil.domain.lifecycle import permission_now
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.schedule import CALL, DISPATCH, LOOK, RECOVER, REPLAY, REST
+from counterfoil.domain.schedule import CALL, DISPATCH, FOLLOW, LOOK, RECOVER, REPLAY, REST
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Outcome, Permission
 
 _SETTLED_BY = {
@@ -76,7 +76,7 @@ def next_step(operation: Operation, now: float) -> str:
     if not operation.unresolved:
         waits = operation.dispatch is Dispatch.NOT_STARTED or operation.step
         return _unsent_next(operation, now) if waits and operation.disposition is not Disposition.ABANDONED else ""
-    if operation.step in (RECOVER, LOOK):
+    if operation.step in (RECOVER, LOOK, FOLLOW):
         return f"{operation.step} {_when(operation.due_at, now)}"
     if operation.step == REPLAY:
         wait = f", {_when(operation.due_at, now)}" if operation.due_at - now >= 1 else ""

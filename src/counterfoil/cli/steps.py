@@ -15,7 +15,7 @@ from counterfoil.cli.hint import WHO, Hints
 from counterfoil.cli.step import Step
 from counterfoil.cli.terminal import safe
 from counterfoil.cli.unsent import asked, for_people, not_sent
-from counterfoil.domain import absence
+from counterfoil.domain import absence, seen
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import Contract, digest
 from counterfoil.domain.decision import GIVEN_UP
@@ -28,11 +28,13 @@ from counterfoil.domain.event import (
     evidence_of,
     first_begun,
 )
+from counterfoil.domain.fence import against_fence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import overridden_by, override_share, override_stands
 from counterfoil.domain.payload import gone_said
 from counterfoil.domain.retry import Situation, decide_retry
 from counterfoil.domain.schedule import WAITING
+from counterfoil.domain.terms import OneShot
 from counterfoil.domain.words import Basis, Dispatch, Disposition, Outcome, Permission, Source
 from counterfoil.runtime.export import body_of
 
@@ -44,6 +46,7 @@ CONDITIONS = (
     (absence.BY_ID, "it does not search by an id known only after success"),
     (absence.NO_POSITIVE, "a known item was found in the same look"),
     (absence.NO_NEGATIVE, "a random reference was not found in the same look"),
+    (absence.NOT_STABLE, "pages that were read miss nothing between them"),
     (absence.NO_DELIVERY, "longest_delivery is assumed"),
     (absence.NOT_QUIESCED, "every earlier attempt is quiesced"),
     (absence.TOO_EARLY, "it was made late enough"),
@@ -119,6 +122,14 @@ def negative(history: History) -> Negative | None:
     return None
 
 
+def _fields(contract: Contract | None) -> str:
+    """What the contract reads in a finding: its names for the object, and what must be as it was asked for."""
+    if contract is None:
+        return ""
+    compared = ", ".join(sorted(seen.comparable(contract)))
+    return f"; its object is named by {seen.names(contract)[0]}" + (f", and {compared} compared" if compared else "")
+
+
 def steps(  # noqa: PLR0913 - everything that a step is judged by
     history: History, contract: Contract | None, to: Hints, *, outcome: Outcome, now: float, every: bool = True,
     policy: str | None = None,
@@ -143,7 +154,7 @@ def steps(  # noqa: PLR0913 - everything that a step is judged by
         return list(not_sent(history, to, now, policy))
     found = [] if _happened(outcome) and not operation.unresolved else [_look(history, contract, to)]
     if operation.unresolved:
-        said = "kept as an operator's finding, beside what was observed"
+        said = "kept as an operator's finding, beside what was observed" + _fields(contract)
         words = ("resolve", operation.id, f"--outcome OUTCOME --evidence NAME=VALUE {WHO}")
         # The finding is judged by the contract the receipt pins; where that is not at hand the actions bring it.
         command = to.act(*words) if contract is None else to.read(*words)
@@ -158,6 +169,8 @@ def steps(  # noqa: PLR0913 - everything that a step is judged by
     if gone:
         found.append(Step(name="send again, on any basis", allowed=False, because="; ".join(gone)))
         return found
+    if contract.fences and operation.unresolved:
+        found.append(_fence(history, contract, to, attempts))
     again = list(_again(history, contract, to, attempts, now))
     return found + (_gathered(again) if every else _shortened(again))
 
@@ -220,6 +233,18 @@ def _against_look(history: History, contract: Contract | None) -> str:
     if history.operation.looks >= contract.read_budget.looks_max:
         return f"the read budget is spent, {history.operation.looks} of {contract.read_budget.looks_max}"
     return ""
+
+
+def _fence(history: History, contract: Contract, to: Hints, attempts: tuple[Attempt, ...]) -> Step:
+    """A write that makes the original impossible; what the policy says of it is asked when it is claimed."""
+    _, discrepancy = attempts_of(history.events)
+    against = against_fence(contract, 0, attempts, discrepancy, one_shot=OneShot.NO, reason=WHO)
+    ended = _ended(history.operation)
+    if against or ended:
+        return Step(name="fence it off", allowed=False, because=ended or "; ".join(against))
+    said = "the provider then says which of the two came first"
+    command = to.act("attempt", history.operation.id, f"--fence {WHO}")
+    return Step(name="fence it off", allowed=True, because=said, command=command)
 
 
 def _again(

@@ -215,4 +215,6 @@ def heard(evidence: Evidence) -> str:
         return {"absent": "absent" if evidence.finding is Finding.ABSENT else "not found"}.get(kind, kind)
     if evidence.source is Source.TRANSPORT and evidence.finding is Finding.UNKNOWN:
         return "no answer"
+    if evidence.source is Source.SENDER:
+        return "named"
     return evidence.finding.value

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 
-from counterfoil.cli import deciding
+from counterfoil.cli import deciding, parser
 from counterfoil.domain.care import WAIT_SECONDS_MAX
 
 
@@ -14,7 +13,10 @@ def add(verb: argparse.ArgumentParser) -> None:
     deciding.add(verb)
     when = verb.add_mutually_exclusive_group(required=True)
     when.add_argument(
-        "--until", metavar="WHEN", type=_moment, help="a time, e.g. 2027-03-01T09:00+01:00; UTC where it does not say"
+        "--until",
+        metavar="WHEN",
+        type=parser.moment,
+        help="a time, e.g. 2027-03-01T09:00+01:00; UTC where it does not say",
     )
     when.add_argument("--for", dest="seconds", metavar="2h", type=_seconds, help="so long from now: 90s, 15m, 2h, 3d")
 
@@ -31,14 +33,6 @@ def run(asked: argparse.Namespace) -> int:
             operation, asked.until if asked.seconds is None else decisions.now() + asked.seconds, **who
         ),
     )
-
-
-def _moment(text: str) -> float:
-    try:
-        found = datetime.fromisoformat(text)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no time such as 2027-03-01T09:00Z") from None
 
 
 def _seconds(text: str) -> float:

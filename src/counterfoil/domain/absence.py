@@ -23,6 +23,7 @@ NOT_AUTHORITATIVE = "the contract does not call this look authoritative"
 NOT_STRONG = "the contract does not call this look strongly consistent, so a late write may still be hidden from it"
 LAG_UNKNOWN = "the contract does not say how far this look lags behind"
 NOT_NEVER = "the contract does not say that absence here means it never happened"
+NOT_STABLE = "it was read in pages, and the contract does not say that nothing is missed between them"
 NO_DELIVERY = "no longest_delivery is assumed, so the request may still arrive"
 NO_POSITIVE = "no known item was found in the same look (positive control)"
 NO_NEGATIVE = "a random reference was not shown to be missing in the same look (negative control)"
@@ -64,6 +65,8 @@ def absence(  # noqa: PLR0913 - each is a condition of its own
         missing.append(NO_POSITIVE)
     if not reading.negative_control:
         missing.append(NO_NEGATIVE)
+    if reading.pages > 1 and look.stable_pages is not True:
+        missing.append(NOT_STABLE)
     if longest_delivery is None:
         missing.append(NO_DELIVERY)
     if not quiesced:

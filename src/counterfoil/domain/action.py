@@ -35,6 +35,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     authoriser: str = ""
     """Who may decide that it happens at all."""
     consequence: Consequence = Consequence.SOME
+    confirmed: bool = False
+    """After a success it is looked at once, and what the look says is recorded."""
     checked: bool = False
     """It declares a semantic check, made before every attempt."""
     material: tuple[str, ...] = ()
@@ -78,6 +80,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """The caller's own arguments, equal to the payload; None where only the frozen payload is at hand."""
     mentioned: dict[str, str] = {}
     """A model's own key or a framework's call id: evidence, never the key."""
+    compensates: str = ""
+    """The operation that this one undoes; empty where it undoes none."""
     terms: Terms = NO_POLICY
     """What the policy in force says of it."""
     form: object = None
@@ -90,6 +94,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     reason: str = ""
     how: str = ""
+    fence: int | None = None
+    """Which of the contract's fences they ask for in its place."""
 
 
 NOBODY = Asked()

@@ -78,12 +78,15 @@ def settle(attempts: tuple[Attempt, ...], evidence: Evidence) -> tuple[tuple[Att
         # earlier attempt with the same provider key may still write.
         quiesced = attempt.quiesced or (evidence.quiesced and attempt.number == evidence.attempt)
         finding, external_id = attempt.finding, attempt.external_id
-        if attempt.number in covered:
+        if attempt.open and attempt.attempt_class is AttemptClass.FENCE and evidence.finding in _HAPPENED:
+            finding = Finding.REJECTED  # the original landed: whatever becomes of the fence, it has lost
+        elif attempt.number in covered:
             finding, conflict = _move(attempt, evidence)
             if conflict and _was_another(attempts, attempt, evidence):
                 finding, conflict, external_id = evidence.finding, False, ""
             contradicts = contradicts or conflict
-            external_id = external_id or (evidence.external_id if finding is evidence.finding else "")
+            named = finding is evidence.finding or evidence.source is Source.SENDER
+            external_id = external_id or (evidence.external_id if named else "")
         moved.append(msgspec.structs.replace(attempt, finding=finding, quiesced=quiesced, external_id=external_id))
     return tuple(moved), contradicts
 
@@ -91,6 +94,13 @@ def settle(attempts: tuple[Attempt, ...], evidence: Evidence) -> tuple[tuple[Att
 def _covered(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozenset[int]:
     if evidence.finding in (Finding.NOT_SENT, Finding.UNKNOWN):
         return frozenset({evidence.attempt})  # what one sender knows of its own bytes says nothing of another's
+    fences = [a.number for a in attempts if a.attempt_class is AttemptClass.FENCE]
+    if fences and evidence.finding in _HAPPENED:  # a fence causes no effect
+        attempts = tuple(a for a in attempts if a.number not in fences)
+        if not attempts:
+            return frozenset()
+        if evidence.attempt in fences:
+            evidence = msgspec.structs.replace(evidence, attempt=attempts[-1].number)
     match evidence.coverage:
         case Coverage.ATTEMPT:
             return frozenset({evidence.attempt})
@@ -134,8 +144,9 @@ def _move(attempt: Attempt, evidence: Evidence) -> tuple[Finding | None, bool]:
     """The attempt's next finding, and whether the two contradict each other."""
     old, new = attempt.finding, evidence.finding
     if new is Finding.UNKNOWN:
-        # A look that found nothing out says nothing of a sender that has not reported back.
-        reported = evidence.source is not Source.LOOK
+        # A look that found nothing out says nothing of a sender that has not reported back, nor does a document; and a
+        # sender that names its write has not finished it.
+        reported = evidence.source not in (Source.LOOK, Source.SENDER) and not evidence.fed
         return (old or Finding.UNKNOWN) if reported else old, False
     if old is None or old is Finding.UNKNOWN or old is new:
         return new, _other_object(attempt, evidence)

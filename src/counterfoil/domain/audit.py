@@ -12,6 +12,7 @@ from typing import assert_never
 
 import msgspec
 
+from counterfoil.domain import fence_law
 from counterfoil.domain.approval import Proposed
 from counterfoil.domain.attempt import Attempt, Fold, fold, settle
 from counterfoil.domain.elapsed import since_last_write
@@ -36,11 +37,21 @@ from counterfoil.domain.mandate import Mandate
 from counterfoil.domain.negative import Paid, against_absence
 from counterfoil.domain.operation import COLUMNS, Operation
 from counterfoil.domain.payload import salted_digest
+from counterfoil.domain.positive import not_said
 from counterfoil.domain.record import Record, digest_of, readable
 from counterfoil.domain.retry import CLASS_OF
 from counterfoil.domain.schedule import APPROVE, CALL, DISPATCH, WAITING
 from counterfoil.domain.violation import Law, Violation
-from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Permission, Source
+from counterfoil.domain.words import (
+    AttemptClass,
+    Basis,
+    Discrepancy,
+    Dispatch,
+    Disposition,
+    Finding,
+    Permission,
+    Source,
+)
 
 
 def audit(history: History) -> tuple[Violation, ...]:
@@ -188,6 +199,10 @@ class _Walk:
 
     def _based(self, event: Event, begun: Begun) -> None:
         """The basis on record held at that moment; a first attempt needs none."""
+        if begun.attempt.attempt_class is AttemptClass.FENCE:
+            for against in fence_law.against_begun(begun, self.attempts, self.discrepancy, self.first):
+                self.fault(event.seq, Law.BASIS, f"a fence could not be sent: {against}")
+            return
         if not self.attempts:
             if begun.basis:
                 self.fault(event.seq, Law.BASIS, "a first attempt names a basis for a further one")
@@ -209,6 +224,8 @@ class _Walk:
             return "the effect had taken place or was accepted"
         if self.discrepancy is Discrepancy.OPEN:
             return "evidence contradicted evidence"
+        if basis is not Basis.OPERATOR_OVERRIDE and fence_law.stands(self.attempts):
+            return "a fence may have stood where it would go"
         match basis:
             case Basis.NOT_SENT:
                 return "an attempt may have left" if left else ""
@@ -265,6 +282,8 @@ class _Walk:
         """Why this source cannot establish that finding; empty where it can."""
         if evidence.source is Source.OPERATOR and not evidence.body_digest:
             return "an operator's finding names nothing that was seen"
+        if fence_law.is_about_fence(evidence, self.attempts):
+            return fence_law.against_said(evidence)
         match evidence.finding:
             case Finding.UNKNOWN:
                 return ""
@@ -273,7 +292,7 @@ class _Walk:
             case Finding.ABSENT:
                 return against_absence(evidence, self.attempts, self.paid, assumed_delivery(self.first))
             case Finding.SUCCEEDED | Finding.ACCEPTED | Finding.REJECTED:
-                return _not_said(evidence)
+                return not_said(evidence)
             case _ as never:
                 assert_never(never)
 
@@ -322,8 +341,7 @@ class _Walk:
         self.removed = left
 
     def _folded(self) -> Fold:
-        follows = self.first is not None and self.first.follows
-        return fold(self.attempts, self.discrepancy, follows=follows)
+        return fold(self.attempts, self.discrepancy, follows=self.first is not None and self.first.follows)
 
     def columns(self, history: History) -> None:
         """Compare the operation's row with what its events come to."""
@@ -376,17 +394,6 @@ class _Walk:
 
 
 _NOTHING = frozenset({Finding.REJECTED, Finding.ABSENT})
-
-
-def _not_said(evidence: Evidence) -> str:
-    """Whether something happened is said by a provider or a person, under a rule; never by the wire."""
-    if evidence.source is Source.TRANSPORT:
-        return "the wire does not say what happened"
-    if not evidence.rule:
-        return "no rule judged it"
-    if evidence.finding is Finding.SUCCEEDED and not evidence.effect and evidence.source is not Source.OPERATOR:
-        return "it names no effect"
-    return ""
 
 
 def _said(value: object) -> str:

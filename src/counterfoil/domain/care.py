@@ -12,7 +12,8 @@ from counterfoil.domain.contract import Contract
 from counterfoil.domain.decision import NOT_OPEN, Decider, Judged, Verb, decided
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import Event, EventKind, History
-from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REST, REVIEW, WAITING
+from counterfoil.domain.schedule import FOLLOW, LOOK, RECOVER, REPLAY, REST, REVIEW, WAITING
+from counterfoil.domain.words import Outcome
 
 LOOKS_GRANTED_MAX = 20
 """Reads one `investigate` may add to a budget."""
@@ -68,7 +69,8 @@ def investigate(who: Decider, *, channel: str, whom: str, looks: int, contract: 
         if contract is None or contract.reconcile != "allowed" or not contract.looks:
             return Declined(because=("its contract knows no look",))
         again = operation.step in (REVIEW, REPLAY)
-        after = msgspec.structs.replace(operation, step=LOOK, due_at=now) if again else operation
+        step = FOLLOW if operation.outcome is Outcome.ACCEPTED else LOOK
+        after = msgspec.structs.replace(operation, step=step, due_at=now) if again else operation
         return after, facts
 
     return decided(who, Verb.INVESTIGATE, judge, said=facts)

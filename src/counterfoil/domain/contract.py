@@ -191,6 +191,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     material: dict[Pointer, Pointer] = {}
     """Payload pointer to item pointer; both must hold the same value."""
     text: TextCompare | None = None
+    noted: bool = False
+    """The name it is asked by was noted by our own sender before it finished the write: nothing else need agree."""
 
 
 class Controls(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -218,6 +220,10 @@ class Look(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     complete: bool | CompletePlace | dict[Pointer, tuple[Scalar, ...]] = "unknown"
     """True: the answer is always complete; a pointer: it says so itself, by `true`; values: by one of these, where
     null is what is missing too: `{/next: [null]}`."""
+    next_page: CompletePlace | None = None
+    """Where an answer that is not complete says what `{cursor}` asks for the next page; each page is a read."""
+    stable_pages: Tri = "unknown"
+    """Pages read one after the other miss nothing that stood there when the first was read."""
     authoritative: Tri = "unknown"
     absence_means: Literal["never_happened", "not_now", "unknown"] = "unknown"
     found_status: Annotated[tuple[OneStatus, ...], msgspec.Meta(min_length=1)] = ("200",)
@@ -228,8 +234,29 @@ class Look(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the list of items stands; empty: the whole body is the one item."""
     external_id: NamePlace = ""
     """The provider's name for an item: a pointer into it, a header of the answer, or our own reference."""
+    created_at: Pointer = ""
+    """Where an item says when it came to be: seconds since the epoch, or ISO 8601 with its zone."""
     result: dict[str, Pointer] = {}
     """What a replay returns, read from the item; empty: the contract's own pointers."""
+
+
+class WebhookRule(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One class of events that the provider sends by itself; the first that matches judges, no match is unknown."""
+
+    where: Annotated[dict[Pointer, Scalar], msgspec.Meta(min_length=1)]
+    """Exact values, by type, that the event must hold."""
+    finding: Literal["succeeded", "accepted", "rejected", "unknown"]
+    account: AccountPlace = "unknown"
+    """Where the event names the account; `scope` where the endpoint hears of no other account."""
+    reference: Pointer = ""
+    """Where the event names our own reference."""
+    external_id: Pointer = ""
+    match: dict[Pointer, Pointer] = {}
+    """Payload pointer to event pointer: the effect that it speaks of must be the one asked for, or it is unknown."""
+    coverage: Coverage = Coverage.ATTEMPT
+    effect: str = ""
+    result: dict[str, Pointer] = {}
+    """What a replay returns, read from the event; with the names of the contract's own."""
 
 
 class Fence(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -237,11 +264,15 @@ class Fence(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     request: RequestTemplate
     won: Annotated[tuple[OneStatus, ...], msgspec.Meta(min_length=1)]
+    headers: dict[HeaderName, str] = {}
+    """Headers that an answer by which it has won must carry, with that very value; `*` is any."""
+    where: dict[Pointer, Scalar] = {}
+    """Exact values that the JSON body of such an answer must hold."""
     lost: Annotated[tuple[OneStatus, ...], msgspec.Meta(min_length=1)]
 
 
 class Terminal(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A later observation that ends `accepted`."""
+    """A later observation that ends `accepted`: a look shows what is ours in every field, and in this state."""
 
     state: Annotated[dict[Pointer, tuple[Scalar, ...]], msgspec.Meta(min_length=1)]
     finding: Literal["succeeded", "rejected"]
@@ -305,8 +336,11 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     result: dict[str, Pointer] = {}
     """What a replay returns, read from the answer's body; empty: the body itself where it is small."""
     looks: tuple[Look, ...] = ()
+    webhooks: tuple[WebhookRule, ...] = ()
     fences: tuple[Fence, ...] = ()
     terminal: tuple[Terminal, ...] = ()
+    follow_seconds: Positive | Unknown = "unknown"
+    """How long after its claim what was accepted is followed; `unknown`: for as long as the read budget lasts."""
     reconcile: Literal["allowed", "forbidden"] = "forbidden"
     automatic_attempts: AutomaticAttempts = AutomaticAttempts()
     one_shot: bool = False

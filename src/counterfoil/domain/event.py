@@ -79,6 +79,8 @@ class Intended(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     value: float
     sensitivity: str = ""
     """The class its retention follows; empty: `ORDINARY`."""
+    compensates: str = ""
+    """The operation that this one undoes, as its caller said; empty where it undoes none."""
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -115,6 +117,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Named assumptions the receipt rests on."""
     follows: bool = False
     """The contract names a later terminal observation."""
+    fence: int | None = None
+    """Which of the contract's fences it is; None: it is the effect itself."""
     mentioned: dict[str, Any] = {}
     """A model's own key or a framework's call id: evidence, never the key."""
     steady: Steady | None = None
@@ -347,6 +351,12 @@ def first_begun(events: tuple[Event, ...]) -> Begun | None:
     if removed is not None:
         return _left_of(removed)
     return next((begun_of(e) for e in events if e.kind is EventKind.BEGUN), None)
+
+
+def is_followed(events: tuple[Event, ...]) -> bool:
+    """The receipt says that its contract names a later terminal observation: `accepted` is not the end."""
+    first = first_begun(events)
+    return first is not None and first.follows
 
 
 def _left_of(removed: Removed) -> Begun | None:

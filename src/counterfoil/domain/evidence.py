@@ -29,9 +29,12 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     contradicts: bool = False
     """It cannot stand beside the intent whatever the attempts say: two objects with one reference."""
     by: str = ""
-    """Who found it, where a person did; with how they were authenticated and why they say so, it outlives the body."""
+    """Who found it or handed it in, where somebody did; with how they were authenticated and why they say so, it
+    outlives the body."""
     how: str = ""
     why: str = ""
+    fed: str = ""
+    """Salted digest of the document it came in, where somebody handed it in: the same one again is no news."""
     settles: bool = False
     """An operator's finding that ends a discrepancy: what evidence says happened stays, and nobody waits any more."""
     external_id: str = ""

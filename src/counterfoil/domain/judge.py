@@ -105,7 +105,7 @@ def _by_rule(
     contract: Contract, index: int, answer: Replied, parsed: body.Parsed, *, attempt: int, effect: str
 ) -> Evidence:
     rule = contract.answers[index]
-    finding = Finding(rule.finding)
+    finding = proven_by(contract, rule)
     happened = finding in (Finding.SUCCEEDED, Finding.ACCEPTED)
     return Evidence(
         source=Source.ANSWER,
@@ -115,7 +115,7 @@ def _by_rule(
         quiesced=True,
         rule=f"answers[{index}]",
         reason=rule.means or "",
-        effect=(rule.effect or effect) if happened else "",
+        effect=effect_of(contract, rule, effect) if happened else "",
         external_id=reply.name_at(answer, parsed.value, rule.external_id),
         result=reply.result_of(contract.result, parsed.value) if happened and parsed.ok else None,
         facts=_facts(answer, retry_after=rule.retry_after),
@@ -135,9 +135,20 @@ def _of_cut(contract: Contract, answer: Replied, attempt: int, effect: str) -> E
         quiesced=True,
         rule=f"answers[{contract.answers.index(rules[0])}]",
         reason="answer_cut",
-        effect=rules[0].effect or effect,
+        effect=effect_of(contract, rules[0], effect),
         facts=_facts(answer, retry_after=False),
     )
+
+
+def proven_by(contract: Contract, rule: AnswerRule) -> Finding:
+    """What an answer of that class proves: where nothing later is named, being taken in is all that was promised."""
+    accepted = rule.finding == "accepted" and not contract.follows
+    return Finding.SUCCEEDED if accepted else Finding(rule.finding)
+
+
+def effect_of(contract: Contract, rule: AnswerRule, effect: str) -> str:
+    """Which effect it proves: of what was only taken in that it was, and never what may become of it."""
+    return rule.effect or (f"accepted by {contract.provider}" if rule.finding == "accepted" else effect)
 
 
 def _unknown(answer: Replied, attempt: int, *, reason: str) -> Evidence:

@@ -6,19 +6,19 @@ when the same look was shown not to find what cannot exist. Whatever is not heal
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
 
 from counterfoil.domain import body, icalendar, reply
-from counterfoil.domain.answer import Answer, Replied, Silent
-from counterfoil.domain.contract import By, Contract, Look, TextCompare
+from counterfoil.domain.answer import Answer
+from counterfoil.domain.contract import By, Contract, Look, Scalar, Terminal, TextCompare
+from counterfoil.domain.page import Item, Page, bound
 from counterfoil.domain.pointer import MISSING
 from counterfoil.domain.template import LookTemplate, Names, document_of, text_of
 from counterfoil.domain.words import Coverage
 
-ITEMS_MAX = 1000
-"""A bounded list: more items than this are not searched, the look is inconclusive."""
 STATE_CHARS_MAX = 120
 """Enough for any state name; a provider's text does not belong in evidence."""
 
@@ -36,6 +36,8 @@ class ReadingKind(StrEnum):
     """The reference is taken by something with other content or of another account."""
     CANDIDATE = "candidate"
     """It may be ours, but not every field could be compared, or its state is not the promised one."""
+    ENDED = "ended"
+    """It is ours, and ended in a state of which the contract says that the effect does not come of it any more."""
 
 
 class Sought(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +56,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """A fixed word for why it is not simply found or absent."""
     items: int = 0
     """How many items the look showed."""
+    pages: int = 1
+    """In how many reads, one after the other."""
     external_id: str = ""
     external_ids: tuple[str, ...] = ()
     """The names of all that answered to the reference, when there is more than one."""
@@ -63,21 +67,6 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     positive_control: bool = False
     negative_control: bool = False
     result: object = None
-    retry_after_seconds: float | None = None
-
-
-class _Item(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing a look showed: a JSON document, or a text."""
-
-    reply: Replied
-    document: object
-
-
-class _Page(msgspec.Struct, frozen=True, kw_only=True):
-    """One healthy answer's items, or the word for why it is not healthy."""
-
-    items: tuple[_Item, ...] = ()
-    reason: str = ""
     retry_after_seconds: float | None = None
 
 
@@ -100,7 +89,12 @@ def named(look: Look, sought: Sought) -> Names:
 
 
 def requests_of(look: Look, sought: Sought) -> tuple[LookTemplate, ...]:
-    """The reads one look consists of, in order: itself, then the controls that need a read of their own."""
+    """The reads one look consists of, in order: itself, then the controls that need a read of their own.
+
+    A further page is one read: the controls were made with the first.
+    """
+    if sought.names.cursor:
+        return (look.request,)
     return (look.request, *(template for template in _controls(look, sought).values() if template))
 
 
@@ -110,110 +104,65 @@ def _controls(look: Look, sought: Sought) -> dict[str, LookTemplate | None]:
     return {role: way if isinstance(way, LookTemplate) and name else None for role, (way, name) in asked.items()}
 
 
-def read(look: Look, answers: tuple[Answer, ...], sought: Sought) -> Reading:
+def read(
+    look: Look,
+    answers: tuple[Answer, ...],
+    sought: Sought,
+    terminal: tuple[Terminal, ...] = (),
+    *,
+    more: tuple[Answer, ...] = (),
+) -> Reading:
     """Interpret one look: pure, total, and inconclusive whenever the look was not whole and healthy.
 
     Args:
         look: the contract's clause.
         answers: one for each of `requests_of(look, sought)`, in that order.
         sought: what it is compared with, with the same names the requests were made of.
+        terminal: the states in which what was accepted ends.
+        more: the answers of the pages after the first, in order.
     """
     if not answers:
         return Reading(kind=ReadingKind.INCONCLUSIVE, reason="not_made")
-    page = _page(look, answers[0])
+    page = bound(look, (answers[0], *more))
     if page.reason:
         return Reading(kind=ReadingKind.INCONCLUSIVE, reason=page.reason, retry_after_seconds=page.retry_after_seconds)
     names = named(look, sought)
-    positive, negative = _controlled(look, answers, sought)
+    positive, negative = _controlled(look, page, answers[1:], sought)
     mine = _distinct(look, [i for i in page.items if _answers_to(look, i, names.reference)], sought)
-    reading = _verdict(look, page, mine, sought)
+    reading = _verdict(look, page, mine, sought, terminal)
     if reading.kind is not ReadingKind.ABSENT and not negative:
         reading = Reading(kind=ReadingKind.INCONCLUSIVE, reason="negative_control")
-    return msgspec.structs.replace(reading, items=len(page.items), positive_control=positive, negative_control=negative)
-
-
-def _page(look: Look, answer: Answer) -> _Page:
-    """The items of one answer; only the listed statuses with a whole, parseable body are healthy."""
-    if not isinstance(answer, Replied):
-        return _Page(reason=answer.reason if isinstance(answer, Silent) else "not_a_reply")
-    if not answer.complete:
-        return _Page(reason="answer_cut")
-    if str(answer.status) in look.absent_status and _says_absent(look, answer):
-        return _Page()
-    if str(answer.status) not in look.found_status:
-        return _Page(reason=f"status_{answer.status}", retry_after_seconds=reply.retry_after_seconds(answer))
-    if look.match.text is not None:
-        return _text_page(answer)
-    parsed = body.parse(answer.body)
-    if not parsed.ok:
-        return _Page(reason=parsed.reason)
-    return _json_page(look, answer, parsed.value)
-
-
-def _says_absent(look: Look, answer: Replied) -> bool:
-    parsed = body.parse(answer.body) if look.absent_where else None
-    return parsed is None or all(body.same(body.at(parsed.value, w), v) for w, v in look.absent_where.items())
-
-
-def _text_page(answer: Replied) -> _Page:
-    try:
-        text = answer.body.decode("utf-8")
-    except ValueError:
-        return _Page(reason="not_text")
-    return _Page(items=(_Item(reply=answer, document=text),)) if text.strip() else _Page(reason="empty_body")
-
-
-def _json_page(look: Look, answer: Replied, document: object) -> _Page:
-    if not _whole(look, document):
-        return _Page(reason="incomplete")
-    if not look.items:
-        return _Page(items=(_Item(reply=answer, document=document),))
-    found = body.at(document, look.items)
-    if not isinstance(found, list):
-        return _Page(reason="no_items")
-    if len(found) > ITEMS_MAX:
-        return _Page(reason="too_many_items")
-    return _Page(items=tuple(_Item(reply=answer, document=item) for item in found))
-
-
-def _whole(look: Look, document: object) -> bool:
-    """The answer shows everything: by the contract's word, or by its own."""
-    if isinstance(look.complete, bool):
-        return look.complete
-    said = {look.complete: (True,)} if isinstance(look.complete, str) else look.complete
-    return bool(said) and all(
-        any(body.same(None if found is MISSING else found, value) for value in accepted)
-        for where, accepted in said.items()
-        for found in (body.at(document, where),)
+    return msgspec.structs.replace(
+        reading, items=len(page.items), pages=1 + len(more), positive_control=positive, negative_control=negative
     )
 
 
-def _answers_to(look: Look, item: _Item, reference: str) -> bool:
+def _answers_to(look: Look, item: Item, reference: str) -> bool:
     """The item carries that reference; where the URL is the reference, whatever it shows does."""
     if look.match.reference == "path":
         return True
     return bool(reference) and body.at(item.document, look.match.reference) == reference
 
 
-def _distinct(look: Look, items: list[_Item], sought: Sought) -> list[_Item]:
+def _distinct(look: Look, items: list[Item], sought: Sought) -> list[Item]:
     """One item listed twice under one name is one thing; without a name each counts."""
     return list({_name(look, item, sought) or f"\x00{number}": item for number, item in enumerate(items)}.values())
 
 
-def _name(look: Look, item: _Item, sought: Sought) -> str:
+def _name(look: Look, item: Item, sought: Sought) -> str:
     if look.external_id == "reference":
         return sought.names.reference
     return reply.name_at(item.reply, item.document, look.external_id)
 
 
-def _controlled(look: Look, answers: tuple[Answer, ...], sought: Sought) -> tuple[bool, bool]:
+def _controlled(look: Look, main: Page, others: tuple[Answer, ...], sought: Sought) -> tuple[bool, bool]:
     """Whether the known item was found and the impossible one was not, in this very look."""
     names = named(look, sought)
     controls = _controls(look, sought)
-    pages = {"main": _page(look, answers[0])}
+    pages = {"main": main}
     own = [role for role, template in controls.items() if template]
-    if len(own) == len(answers) - 1:  # otherwise nobody can say whose answer is whose
-        pages |= {role: _page(look, answer) for role, answer in zip(own, answers[1:], strict=True)}
+    if len(own) == len(others):  # otherwise nobody can say whose answer is whose
+        pages |= {role: bound(look, (answer,)) for role, answer in zip(own, others, strict=True)}
     positive_page = pages["main"] if look.controls.positive == "inline" else pages.get("positive")
     negative_page = pages["main"] if look.controls.negative == "inline" else pages.get("negative")
     positive = positive_page is not None and any(
@@ -229,10 +178,10 @@ def _controlled(look: Look, answers: tuple[Answer, ...], sought: Sought) -> tupl
     return positive, negative
 
 
-def _verdict(look: Look, page: _Page, mine: list[_Item], sought: Sought) -> Reading:
+def _verdict(look: Look, page: Page, mine: list[Item], sought: Sought, terminal: tuple[Terminal, ...]) -> Reading:
     if not mine:
         return _of_others(look, page, sought)
-    readings = [_compare(look, item, sought) for item in mine]
+    readings = [_compare(look, item, sought, terminal) for item in mine]
     if len(readings) == 1:
         return readings[0]
     first = next((r for r in readings if r.kind is ReadingKind.FOUND), None)
@@ -245,7 +194,7 @@ def _verdict(look: Look, page: _Page, mine: list[_Item], sought: Sought) -> Read
     )
 
 
-def _of_others(look: Look, page: _Page, sought: Sought) -> Reading:
+def _of_others(look: Look, page: Page, sought: Sought) -> Reading:
     """Nothing carries our reference: absent, unless something nameless looks like ours."""
     if not look.items and page.items:
         return Reading(kind=ReadingKind.INCONCLUSIVE, reason="other_reference")
@@ -257,23 +206,21 @@ def _of_others(look: Look, page: _Page, sought: Sought) -> Reading:
     return Reading(kind=ReadingKind.ABSENT)
 
 
-def _compare(look: Look, item: _Item, sought: Sought) -> Reading:
+def _compare(look: Look, item: Item, sought: Sought, terminal: tuple[Terminal, ...]) -> Reading:
     """Compare one item that carries our reference, field by field."""
     material = _material(look, item, sought)
     compared = {"account": _account(look, item, sought), "reference": "equal", **material}
-    state = {where: _shown(body.at(item.document, where)) for where in look.match.state}
-    settled = all(
-        any(body.same(body.at(item.document, where), value) for value in accepted)
-        for where, accepted in look.match.state.items()
-    )
+    named = {where: body.at(item.document, where) for where in states_of(look, terminal)}
+    state = {where: shown(value) for where, value in named.items()}
+    end = end_of(look, named, terminal)
     if "different" in compared.values():
         kind, reason = ReadingKind.FOREIGN, "other_account" if compared["account"] == "different" else "other_content"
-    elif "missing" in compared.values() or not material:
+    elif "missing" in compared.values() or not (material or look.match.noted):
         kind, reason = ReadingKind.CANDIDATE, "field_missing"
-    elif not settled:
+    elif end is None:
         kind, reason = ReadingKind.CANDIDATE, "other_state"
     else:
-        kind, reason = ReadingKind.FOUND, ""
+        kind, reason = ReadingKind.FOUND if end == "succeeded" else ReadingKind.ENDED, ""
     return Reading(
         kind=kind,
         reason=reason,
@@ -284,7 +231,37 @@ def _compare(look: Look, item: _Item, sought: Sought) -> Reading:
     )
 
 
-def _account(look: Look, item: _Item, sought: Sought) -> str:
+def states_of(look: Look, terminal: tuple[Terminal, ...]) -> tuple[str, ...]:
+    """Every place of an item that says in which state it is."""
+    return tuple(dict.fromkeys((*look.match.state, *(where for end in terminal for where in end.state))))
+
+
+def end_of(
+    look: Look, state: Mapping[str, object], terminal: tuple[Terminal, ...], *, kept: bool = False
+) -> str | None:
+    """What came of something ours: `succeeded` or `rejected`, by the first end that it is in; None where it is in none.
+
+    Args:
+        look: its own states are the effect.
+        state: by pointer, what an item holds there.
+        terminal: what is followed is not the effect merely because it is there.
+        kept: only as much of each text is there as evidence keeps.
+    """
+    for end in terminal:
+        if _is_in(end.state, state, kept=kept):
+            return end.finding
+    stands = _is_in(look.match.state, state, kept=kept) and bool(look.match.state or not terminal)
+    return "succeeded" if stands else None
+
+
+def _is_in(accepted: Mapping[str, tuple[Scalar, ...]], state: Mapping[str, object], *, kept: bool) -> bool:
+    return all(
+        any(body.same(state.get(where), shown(value) if kept else value) for value in values)
+        for where, values in accepted.items()
+    )
+
+
+def _account(look: Look, item: Item, sought: Sought) -> str:
     place = look.match.account
     if place == "scope":
         return "equal"
@@ -296,7 +273,7 @@ def _account(look: Look, item: _Item, sought: Sought) -> str:
     return "equal" if found == sought.account else "different"
 
 
-def _material(look: Look, item: _Item, sought: Sought) -> dict[str, str]:
+def _material(look: Look, item: Item, sought: Sought) -> dict[str, str]:
     compared = compare(look.match.material, sought.payload, item.document)
     text = look.match.text
     if text is None:
@@ -331,7 +308,8 @@ def _field(ours: object, theirs: object) -> str:
     return "equal" if body.same(ours, theirs) else "different"
 
 
-def _shown(value: object) -> object:
+def shown(value: object) -> object:
+    """A state as it may be kept: a word that is not too long, or a number."""
     if isinstance(value, str):
         return value[:STATE_CHARS_MAX]
     return value if isinstance(value, int | float) else None

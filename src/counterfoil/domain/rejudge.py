@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from counterfoil.domain import body
+from counterfoil.domain import reply
 from counterfoil.domain.absence import Absence, absence
 from counterfoil.domain.action import Action
 from counterfoil.domain.answer import Replied
@@ -33,10 +33,11 @@ from counterfoil.domain.event import (
     removed_of,
 )
 from counterfoil.domain.evidence import Evidence
-from counterfoil.domain.judge import judge
-from counterfoil.domain.reading import COVERAGE, STATE_CHARS_MAX, Reading, ReadingKind
+from counterfoil.domain.judge import effect_of, judge, proven_by
+from counterfoil.domain.reading import Reading, ReadingKind, end_of, states_of
 from counterfoil.domain.record import record_of
 from counterfoil.domain.result import kept as kept_of
+from counterfoil.domain.verdict import coverage_of
 from counterfoil.domain.words import Finding, Source
 
 NO_ACTION = "its action is not registered here, so no contract is at hand"
@@ -47,6 +48,7 @@ UNREADABLE = "its record cannot be followed"
 NOT_KEPT = "its clause asks for values of the answer that are not kept"
 BY_WIRE = "only the wire could say that nothing left"
 BY_PERSON = "a person saw it"
+BY_STATEMENT = "only the file that was handed in says it"
 BY_FUNCTION = "only the function's own word"
 
 
@@ -111,7 +113,7 @@ def _contracts(events: tuple[Event, ...]) -> dict[int, str]:
 def _one(events: tuple[Event, ...], said: Evidence, contract: str, action: Action | None) -> Judgement:
     """Judge the last of these events."""
     seq = events[-1].seq
-    word = {Source.TRANSPORT: BY_WIRE, Source.OPERATOR: BY_PERSON}.get(said.source, "")
+    word = {Source.TRANSPORT: BY_WIRE, Source.OPERATOR: BY_PERSON, Source.STATEMENT: BY_STATEMENT}.get(said.source, "")
     if word:
         return Judgement(seq=seq, unasked=word)
     if action is None or action.contract_digest != contract:
@@ -125,6 +127,9 @@ def _one(events: tuple[Event, ...], said: Evidence, contract: str, action: Actio
         kept = msgspec.convert(kept_of(events[-1]), _Kept)
     except (NotCanonical, msgspec.ValidationError):
         return Judgement(seq=seq, broken="its body does not hold what is kept of an observation")
+    if said.source is Source.WEBHOOK:
+        broken = _against_event(said, kept.facts, action.contract)
+        return Judgement(seq=seq, broken=broken, unasked="" if broken else NOT_KEPT)
     if said.source is Source.LOOK:
         return Judgement(seq=seq, broken=_against_look(events, said, kept, action.contract))
     return _of_answer(seq, said, kept, action)
@@ -136,6 +141,7 @@ class _Facts(msgspec.Struct, frozen=True):
     status: int = 0
     cut: str | None = None
     items: int = 0
+    pages: int = 1
     positive_control: bool = False
     negative_control: bool = False
     compared: dict[str, str] = {}
@@ -149,7 +155,7 @@ class _Kept(msgspec.Struct, frozen=True):
     result: object = None
 
 
-_CLAUSE = re.compile(r"(answers|looks)\[([0-9]{1,4})\](?:\.([a-z]+))?")
+_CLAUSE = re.compile(r"(answers|looks|webhooks|fences)\[([0-9]{1,4})\](?:\.([a-z]+))?")
 
 
 def _clause(rule: str, kind: str, count: int) -> tuple[int, str]:
@@ -165,6 +171,8 @@ def _clause(rule: str, kind: str, count: int) -> tuple[int, str]:
 
 def _of_answer(seq: int, said: Evidence, kept: _Kept, action: Action) -> Judgement:
     contract = action.contract
+    if said.rule.startswith("fences["):
+        return _of_fence(seq, said, kept.facts, contract)
     place, _ = _clause(said.rule, "answers", len(contract.answers))
     if place < 0:
         return Judgement(seq=seq, broken=f"the contract has no clause {said.rule!r} for an answer")
@@ -176,11 +184,26 @@ def _of_answer(seq: int, said: Evidence, kept: _Kept, action: Action) -> Judgeme
     if True in verdicts[:place]:
         return Judgement(seq=seq, broken=f"answers[{verdicts.index(True)}] judges that answer, not {said.rule}")
     clause = contract.answers[place]
-    proves = (Finding(clause.finding), clause.coverage, clause.effect or said.effect)
-    if proves != (said.finding, said.coverage, said.effect):
-        return Judgement(seq=seq, broken=f"{said.rule} proves {clause.finding} of {clause.coverage.value}")
+    finding = proven_by(contract, clause)
+    if (finding, clause.coverage, effect_of(contract, clause, said.effect)) != (
+        said.finding,
+        said.coverage,
+        said.effect,
+    ):
+        return Judgement(seq=seq, broken=f"{said.rule} proves {finding.value} of {clause.coverage.value}")
     # What it compares with the payload is not kept either.
     return Judgement(seq=seq, unasked=NOT_KEPT if None in verdicts or clause.match else "")
+
+
+def _of_fence(seq: int, said: Evidence, facts: _Facts, contract: Contract) -> Judgement:
+    place, word = _clause(said.rule, "fences", len(contract.fences))
+    proves = {"won": Finding.ABSENT, "lost": Finding.REJECTED}
+    if place < 0 or proves.get(word) is not said.finding:
+        return Judgement(seq=seq, broken=f"the contract has no clause {said.rule!r} that proves {said.finding.value}")
+    fence = contract.fences[place]
+    if not reply.matches(facts.status, fence.won if word == "won" else fence.lost):
+        return Judgement(seq=seq, broken=f"{said.rule} is not about what was answered")
+    return Judgement(seq=seq, unasked=NOT_KEPT if word == "won" and (fence.headers or fence.where) else "")
 
 
 def _against_cut(said: Evidence, facts: _Facts, contract: Contract) -> str:
@@ -189,6 +212,18 @@ def _against_cut(said: Evidence, facts: _Facts, contract: Contract) -> str:
     anew = judge(contract, answer, said.attempt, said.effect)
     proves = (anew.finding, anew.rule, anew.coverage)
     return "" if proves == (said.finding, said.rule, said.coverage) else "a status line alone does not prove that"
+
+
+def _against_event(said: Evidence, facts: _Facts, contract: Contract) -> str:
+    """Why its clause proves something else; what stood in the event beside that is not kept."""
+    place, _ = _clause(said.rule, "webhooks", len(contract.webhooks))
+    if place < 0:
+        return f"the contract has no clause {said.rule!r} for an event"
+    clause = contract.webhooks[place]
+    if (Finding(clause.finding), clause.coverage) != (said.finding, said.coverage):
+        return f"{said.rule} proves {clause.finding} of {clause.coverage.value}"
+    different = [where for where in clause.match if facts.compared.get(where) != "equal"]
+    return f"{different[0]} was not found equal" if different else ""
 
 
 # -- looks -------------------------------------------------------------------------------------------------------------
@@ -200,35 +235,37 @@ def _against_look(events: tuple[Event, ...], said: Evidence, kept: _Kept, contra
     if place < 0 or word not in list(ReadingKind):
         return f"the contract has no clause {said.rule!r} for a look"
     look, kind = contract.looks[place], ReadingKind(word)
-    if said.coverage is not COVERAGE[look.by]:
-        return f"that look speaks of {COVERAGE[look.by].value}"
+    covers = coverage_of(look, kind)
+    if said.coverage is not covers:
+        return f"that look speaks of {covers.value}"
     if said.finding is Finding.SUCCEEDED:
         found = kind is ReadingKind.FOUND or said.reason == "duplicate_suspected"
-        return _against_found(look, kept.facts) if found else f"{kind.value} is not found"
+        return _against_found(look, kept.facts, contract, "succeeded") if found else f"{kind.value} is not found"
+    if said.finding is Finding.REJECTED and kind is ReadingKind.ENDED:
+        return _against_found(look, kept.facts, contract, "rejected")
     if said.finding is Finding.ABSENT:
         return _against_absent(events, look, place, kind, kept.facts)
     return f"a look cannot show {said.finding.value}"
 
 
-def _against_found(look: Look, facts: _Facts) -> str:
+def _against_found(look: Look, facts: _Facts, contract: Contract, end: str) -> str:
     if not facts.negative_control:
         return "the look was not shown to miss what cannot exist"
     text = look.match.text.properties if look.match.text else ()
     for field in ("account", "reference", *look.match.material, *text):
         if facts.compared.get(field) != "equal":
             return f"{field} was not found equal"
-    for where, accepted in look.match.state.items():
-        shown = [value[:STATE_CHARS_MAX] if isinstance(value, str) else value for value in accepted]
-        if not any(body.same(facts.state.get(where), value) for value in shown):
-            return f"{where} is not a state that the contract accepts"
+    if end_of(look, facts.state, contract.terminal, kept=True) != end:
+        return f"{', '.join(states_of(look, contract.terminal))} is not a state that the contract accepts"
     return ""
 
 
 def _against_absent(events: tuple[Event, ...], look: Look, place: int, kind: ReadingKind, facts: _Facts) -> str:
     """Ask the calculator once more; which of several looks it came of is not on record, and one is enough."""
     reading = Reading(
-        kind=kind, items=facts.items, positive_control=facts.positive_control, negative_control=facts.negative_control
-    )
+        kind=kind, items=facts.items, pages=facts.pages, positive_control=facts.positive_control,
+        negative_control=facts.negative_control,
+    )  # fmt: skip
     paid = [n for n, event in enumerate(events) if event.kind is EventKind.LOOKING and _is_of(event, place)]
     verdicts = [_absence(events[: n + 1], look, reading) for n in paid]
     if not verdicts:

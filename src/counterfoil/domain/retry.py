@@ -8,6 +8,7 @@ import msgspec
 
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import KEYED, Contract
+from counterfoil.domain.fence import fenced
 from counterfoil.domain.patience import ATTEMPTS_MAX, PATIENCE, TOO_MANY, against_repeat
 from counterfoil.domain.terms import OneShot
 from counterfoil.domain.words import AttemptClass, Basis, Discrepancy, Finding
@@ -65,6 +66,7 @@ USED_UP = "the attempts the contract grants without a person are used up"
 NOT_ABSENT = "absence is not proven for every attempt that may have left"
 NOT_BOUNDED = "the sender's deadline is not enforced by the kernel"
 NOT_REJECTED = "not every attempt that left was rejected without effect"
+FENCED = "a fence may stand where it would go: the same write cannot take place there any more"
 NEEDS_PERSON = "this basis is never taken without a person"
 ASK = "only not_sent lets the same call dispatch again; any other basis is asked for by name or taken by the worker"
 
@@ -133,6 +135,8 @@ def _never(situation: Situation) -> tuple[str, ...]:
 def _against(basis: Basis, situation: Situation, *, automatic: bool) -> tuple[str, ...]:
     if situation.one_shot is not OneShot.NO and basis not in (Basis.OPERATOR_OVERRIDE, Basis.NOT_SENT):
         return (OVERRIDE_ONLY,)
+    if fenced(situation.attempts) and basis is not Basis.OPERATOR_OVERRIDE:
+        return (FENCED,)
     match basis:
         case Basis.NOT_SENT:
             return _against_not_sent(situation, automatic=automatic)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from counterfoil.domain.attempt import Attempt, Fold, contradiction, fold, settle
@@ -19,17 +21,19 @@ from counterfoil.domain.event import (
     attempts_of,
     encode,
     first_begun,
+    is_followed,
     is_recorded,
 )
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.fence import against_fence
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.override import may_go_beside
 from counterfoil.domain.payload import content, gone_said, is_intact, salted_digest
 from counterfoil.domain.permission import Permitted, Sought, is_final, permit, waits_for
 from counterfoil.domain.record import refuse_unreadable
 from counterfoil.domain.retry import NO_ATTEMPT, RetryDecision, Situation, decide_retry
-from counterfoil.domain.schedule import LOOK, RECOVER, REPLAY, REST, REVIEW, Next, next_step
-from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Source
+from counterfoil.domain.schedule import FOLLOW, LOOK, RECOVER, REPLAY, REST, REVIEW, Next, follow_until, next_step
+from counterfoil.domain.words import AttemptClass, Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Source
 
 REPEATS_RECORDED_MAX = 16
 """Differing repetitions kept as events; more would let a caller grow the store without sending anything."""
@@ -58,6 +62,7 @@ def advance(  # noqa: PLR0913 - everything that moves an operation
     evidence: Evidence,
     contract: Contract,
     *,
+    follows: bool,
     jitter: float = 0.0,
     granted: int = 0,
 ) -> Moved:
@@ -69,12 +74,13 @@ def advance(  # noqa: PLR0913 - everything that moves an operation
         discrepancy: as it stood.
         evidence: what came.
         contract: names what may be read and repeated next.
+        follows: its receipt says that `accepted` is not the end.
         jitter: spreads the workers' reads.
         granted: reads that people added to the contract's budget.
     """
     moved, contradicts = settle(attempts, evidence)
     after = contradiction(discrepancy, evidence, contradicts=contradicts)
-    folded = fold(moved, after, follows=contract.follows)
+    folded = fold(moved, after, follows=follows)
     step = next_step(contract, moved, folded, after, looks=operation.looks - granted, jitter=jitter)
     silent = evidence.finding is Finding.UNKNOWN and after is discrepancy
     if folded.unresolved and operation.step in (REST, REVIEW) and silent:
@@ -122,9 +128,12 @@ def observe(evidence: Evidence, record: bytes, body: bytes | None, contract: Con
             return Declined(because=("nothing was attempted that evidence could speak of",))
         granted = looks_granted(history.events)
         moved = advance(
-            history.operation, attempts, discrepancy, evidence, contract, jitter=jitter, granted=granted
+            history.operation, attempts, discrepancy, evidence, contract, follows=is_followed(history.events),
+            jitter=jitter, granted=granted,
         )  # fmt: skip
         step, due_at = moved.next.step, _due_at(moved.next, evidence, now)
+        if step == FOLLOW:
+            due_at = min(due_at, followed_until(history, contract))
         if not moved.operation.unresolved:
             step, due_at = waits_for(history, moved.operation)
         return Amendment(
@@ -158,6 +167,12 @@ def while_left(number: int, rule: Rule) -> Rule:
     return guarded
 
 
+def followed_until(history: History, contract: Contract) -> float:
+    """Seconds since the epoch until which it is followed; reads that people added are made whatever the time is."""
+    attempts, _ = attempts_of(history.events)
+    return math.inf if looks_granted(history.events) else follow_until(contract, attempts)
+
+
 def _due_at(step: Next, evidence: Evidence, now: float) -> float:
     """When the next step is due: never before a negative look may count, nor before the provider wants to be asked."""
     if not step.step:
@@ -165,6 +180,26 @@ def _due_at(step: Next, evidence: Evidence, now: float) -> float:
     facts = evidence.facts
     earliest, retry_after = facts.get("earliest") or 0.0, facts.get("retry_after_seconds") or 0.0
     return max(now + step.after_seconds, float(earliest), now + float(retry_after))
+
+
+def note(token: str, record: bytes) -> Rule:
+    """Keep the name a sender gives its own write, while it may still finish it; what it says moves nothing.
+
+    Args:
+        token: proof that it speaks for its attempt.
+        record: the encoded evidence.
+    """
+
+    def rule(history: History, now: float) -> Amendment | Declined:
+        attempts, _ = attempts_of(history.events)
+        mine = next((a for a in attempts if a.token == token), None)
+        if mine is None or mine.finding is not None or mine.quiesced:
+            return Declined(because=("nobody waits for this attempt any more",))
+        if now >= mine.deadline:
+            return Declined(because=("its sender must have ended by now",))
+        return Amendment(operation=history.operation, events=(NewEvent(kind=EventKind.OBSERVED, record=record),))
+
+    return rule
 
 
 def withdraw(evidence: Evidence, record: bytes, body: bytes | None) -> Rule:
@@ -227,12 +262,12 @@ def hand_over(contract: Contract, because: tuple[str, ...]) -> Rule:
 
     def rule(history: History, now: float) -> Amendment | Declined:
         operation = history.operation
-        if not operation.unresolved or operation.step not in (LOOK, REPLAY):
+        if not operation.unresolved or operation.step not in (LOOK, FOLLOW, REPLAY):
             return Declined(because=("nothing to hand over",))
         step = Next(REVIEW)
         if operation.step == LOOK:
             attempts, discrepancy = attempts_of(history.events)
-            folded = fold(attempts, discrepancy, follows=contract.follows)
+            folded = fold(attempts, discrepancy, follows=is_followed(history.events))
             spent = contract.read_budget.looks_max
             step = next_step(contract, attempts, folded, discrepancy, looks=spent, jitter=0.0)
         record = encode(Decided(decision=step.step, by="house", reason="; ".join(because)))
@@ -266,7 +301,12 @@ def claim_again(
         if against:
             return Declined(because=against)
         decision = RetryDecision(allowed=True, attempt_class=begun.attempt.attempt_class)
-        if attempts:
+        if begun.fence is not None:
+            against = _against_fence(history, begun, contract, sought)
+            if against:
+                return Declined(because=against)
+            decision = RetryDecision(allowed=True, attempt_class=AttemptClass.FENCE)
+        elif attempts:
             situation = Situation(
                 contract=contract,
                 attempts=attempts,
@@ -290,10 +330,21 @@ def claim_again(
             rule=sought.terms.rule,
             attempt=msgspec.structs.replace(begun.attempt, approval=permitted.approval),
         )
-        started = _start(history, authorized, decision, contract, now)
+        started = _start(history, authorized, decision, now)
         return msgspec.structs.replace(started, beside=may_go_beside(history.events, sought.terms))
 
     return rule
+
+
+def _against_fence(history: History, begun: Begun, contract: Contract, sought: Sought) -> tuple[str, ...]:
+    """A fence proves something of the contract that the receipt stands on, and of no other."""
+    attempts, discrepancy = attempts_of(history.events)
+    first = first_begun(history.events)
+    if first is not None and first.contract != begun.contract:
+        return (CONTRACT_CHANGED,)
+    return against_fence(
+        contract, begun.fence or 0, attempts, discrepancy, one_shot=sought.terms.one_shot, reason=begun.reason
+    )
 
 
 def _against_claim(history: History, begun: Begun, sought: Sought, basis: Basis | None) -> tuple[str, ...]:
@@ -317,7 +368,6 @@ def _start(
     history: History,
     begun: Begun,
     decision: RetryDecision,
-    contract: Contract,
     now: float,
 ) -> Amendment:
     attempts, discrepancy = attempts_of(history.events)
@@ -336,7 +386,7 @@ def _start(
         payload_digest="",
         steady=history.read,
     )
-    folded = fold((*attempts, attempt), discrepancy, follows=contract.follows)
+    folded = fold((*attempts, attempt), discrepancy, follows=record.follows if first is None else first.follows)
     deadline = now + attempt.send_seconds
     operation = msgspec.structs.replace(
         history.operation,

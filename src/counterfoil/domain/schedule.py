@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from counterfoil.domain.attempt import Attempt, Fold
 from counterfoil.domain.contract import Contract
+from counterfoil.domain.fence import fenced
 from counterfoil.domain.patience import wait_seconds
 from counterfoil.domain.words import AttemptClass, Discrepancy, Dispatch, Finding, Outcome
 
-RECOVER, LOOK, REPLAY, REVIEW = "recover", "look", "replay", "review"
+RECOVER, LOOK, REPLAY, FOLLOW, REVIEW = "recover", "look", "replay", "follow", "review"
 APPROVE, DISPATCH = "approve", "dispatch"
 """Not sent yet: it waits for people, or for whoever sends it once."""
 CALL = "call"
@@ -65,10 +68,19 @@ def next_step(
     if contract.reconcile == "allowed" and contract.looks and looks < budget.looks_max:
         doubled = 2 ** min(looks - 1, DOUBLINGS_MAX) if looks else 1
         wait = budget.spacing_seconds * doubled if looks else budget.first_after_seconds
-        return Next(LOOK, wait * (1 + budget.jitter * jitter))
+        step = FOLLOW if folded.outcome is Outcome.ACCEPTED else LOOK
+        return Next(step, wait * (1 + budget.jitter * jitter))
     if _replays_left(contract, attempts):
         return Next(REPLAY, wait_seconds(attempts, budget) * (1 + budget.jitter * jitter))
     return Next(REVIEW)
+
+
+def follow_until(contract: Contract, attempts: tuple[Attempt, ...]) -> float:
+    """Seconds since the epoch until which what was accepted is followed; after it a person is next."""
+    if contract.follow_seconds == "unknown":
+        return math.inf
+    taken_in = (a.started_at for a in attempts if a.finding is Finding.ACCEPTED)
+    return max(taken_in, default=math.inf) + contract.follow_seconds
 
 
 def allowed_step(dispatch: Dispatch, outcome: Outcome, *, unused: bool, callers: bool, worked_on: bool = True) -> str:
@@ -90,7 +102,7 @@ def allowed_step(dispatch: Dispatch, outcome: Outcome, *, unused: bool, callers:
 
 def _replays_left(contract: Contract, attempts: tuple[Attempt, ...]) -> bool:
     """Whether a repeat is granted still; what has happened or was taken in is never sent again, whatever is open."""
-    if any(a.finding in (Finding.SUCCEEDED, Finding.ACCEPTED) for a in attempts):
+    if fenced(attempts) or any(a.finding in (Finding.SUCCEEDED, Finding.ACCEPTED) for a in attempts):
         return False
     used = sum(a.attempt_class is AttemptClass.SAME_KEY and a.finding is not Finding.NOT_SENT for a in attempts)
     return used < contract.automatic_attempts.same_key_replay

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from counterfoil.domain import pointer
-from counterfoil.domain.contract import KEYED, AnswerRule, By, Clause, Contract, Look
+from counterfoil.domain.contract import KEYED, AnswerRule, By, Clause, Confidence, Contract, Look
 from counterfoil.domain.template import LookTemplate, RequestTemplate, problems, texts, uses
 
 NEVER_ABSENT = frozenset({"401", "403", "407", "408", "409", "421", "423", "425", "429", "451"})
@@ -31,7 +31,20 @@ def check(contract: Contract) -> tuple[Problem, ...]:
     """Name everything that a contract claims and cannot hold; an empty answer lets it be used."""
     return tuple(
         Problem(path=path, problem=problem)
-        for found in (_sources, _requests, _own, _headers, _answers, _looks, _automatic, _retention)
+        for found in (
+            _sources,
+            _requests,
+            _posts,
+            _own,
+            _headers,
+            _answers,
+            _looks,
+            _webhooks,
+            _followed,
+            _fenced,
+            _automatic,
+            _retention,
+        )
         for path, problem in found(contract)
     )
 
@@ -47,6 +60,7 @@ def _clauses(contract: Contract) -> Iterator[tuple[str, Clause]]:
 def _lists(contract: Contract) -> Iterator[tuple[str, tuple[Clause, ...]]]:
     yield "answers", contract.answers
     yield "looks", contract.looks
+    yield "webhooks", contract.webhooks
     yield "fences", contract.fences
     yield "terminal", contract.terminal
 
@@ -78,9 +92,11 @@ def _requests(contract: Contract) -> Iterator[tuple[str, str]]:
         for problem in problems(template):
             yield path, problem
         if isinstance(template, RequestTemplate) and any(
-            "{" + word + "}" in text for text in texts(template) for word in ("control", "negative", "external_id")
+            "{" + word + "}" in text
+            for text in texts(template)
+            for word in ("control", "negative", "external_id", "cursor")
         ):
-            yield path, "a send knows no control, no negative and no external_id"
+            yield path, "a send knows no control, no negative, no external_id and no cursor"
     if contract.request is None:
         return
     if contract.request.put and contract.request.body not in {"json", "form"}:
@@ -90,6 +106,20 @@ def _requests(contract: Contract) -> Iterator[tuple[str, str]]:
             yield "$.request.without", "the whole payload cannot be left out"
     if not _carries(contract, contract.request):
         yield "$.protection.carrier", f"the request does not carry the key at {contract.protection.carrier!r}"
+
+
+def _posts(contract: Contract) -> Iterator[tuple[str, str]]:
+    """A look that is no GET changes nothing, by the provider's own word."""
+    for path, template in _templates(contract):
+        if isinstance(template, RequestTemplate):
+            continue
+        if template.method == "GET":
+            if template.body is not None:
+                yield f"{path}.body", "a GET has none"
+            continue
+        said = contract.sources.get(template.read_only)
+        if said is None or said.confidence is not Confidence.DOCUMENTED:
+            yield f"{path}.read_only", "must name a documented source by which this POST only reads"
 
 
 def _own(contract: Contract) -> Iterator[tuple[str, str]]:
@@ -193,7 +223,21 @@ def _look(contract: Contract, look: Look) -> Iterator[tuple[str, str]]:
         yield "match.reference", "`path` names one item, not one of a list"
     if look.match.text is not None and (look.items or look.match.material or look.match.reference != "path"):
         yield "match.text", "a text is one item, referred to by its path"
+    yield from _pages(look)
     yield from _controls(look)
+    yield from _by_name(look)
+
+
+def _by_name(look: Look) -> Iterator[tuple[str, str]]:
+    if look.match.noted and look.by is not By.ID:
+        yield "by", "only what is asked by its own id is ours by that name alone"
+
+
+def _pages(look: Look) -> Iterator[tuple[str, str]]:
+    if uses(look.request, "cursor") != (look.next_page is not None):
+        yield "next_page", "`{cursor}` of the request is what it reads: one needs the other"
+    if look.next_page is not None and not look.items:
+        yield "next_page", "one item has no pages"
 
 
 def _controls(look: Look) -> Iterator[tuple[str, str]]:
@@ -204,6 +248,52 @@ def _controls(look: Look) -> Iterator[tuple[str, str]]:
             yield f"controls.{role}", f"its request does not ask for {{{word}}}"
         if way == "inline" and not look.items:
             yield f"controls.{role}", "one item cannot hold its own control"
+
+
+def _webhooks(contract: Contract) -> Iterator[tuple[str, str]]:
+    for index, rule in enumerate(contract.webhooks):
+        path, happened = f"$.webhooks[{index}]", rule.finding in {"succeeded", "accepted"}
+        if not rule.reference and not rule.external_id:
+            yield path, "names neither reference nor external_id: nothing says which operation an event speaks of"
+        if rule.account.startswith("header:"):
+            yield f"{path}.account", "an event has no headers that are judged"
+        if rule.match and not happened:
+            yield f"{path}.match", "only what an event says of an effect can be compared with what was asked for"
+        if rule.coverage == "provider_key" and contract.protection.kind not in KEYED:
+            yield f"{path}.coverage", "no key protects this action, so no event speaks for all attempts with it"
+        if rule.coverage == "operation":
+            yield f"{path}.coverage", "one event never speaks for the whole operation"
+        if happened and set(rule.result) != set(contract.result):
+            yield f"{path}.result", "must have the names of the contract's result, so that a replay returns one type"
+
+
+def _followed(contract: Contract) -> Iterator[tuple[str, str]]:
+    """What ends `accepted` is seen by a look, in time."""
+    if contract.terminal and (contract.reconcile != "allowed" or all(look.match.text for look in contract.looks)):
+        yield "$.terminal", "no look shows in which state it is, or looks are forbidden"
+    if contract.follow_seconds == "unknown":
+        return
+    if not contract.terminal:
+        yield "$.follow_seconds", "nothing is followed: no end is named"
+    if contract.follow_seconds <= contract.read_budget.first_after_seconds:
+        yield "$.follow_seconds", "is over before the first look"
+
+
+def _fenced(contract: Contract) -> Iterator[tuple[str, str]]:
+    """What takes the original's place is refused beside it, and says which of the two it was."""
+    protection, repeat = contract.protection, contract.repeat
+    for index, fence in enumerate(contract.fences):
+        path = f"$.fences[{index}]"
+        if protection.kind not in KEYED or repeat.other_payload != "refused" or repeat.in_flight != "refused":
+            yield path, "nothing documents that the provider refuses an original beside it"
+        if contract.request is None or not _carries(contract, fence.request):
+            yield f"{path}.request", "it does not carry the original's key, so it stands in nobody's way"
+        if contract.one_shot or contract.reconcile != "allowed":
+            yield path, "the contract forbids to touch its destination again"
+        if any(not status.startswith("2") for status in fence.won):
+            yield f"{path}.won", "only a 2xx says that a write took place"
+        if any(not status.startswith("4") for status in fence.lost):
+            yield f"{path}.lost", "only a 4xx says that it did not"
 
 
 def _automatic(contract: Contract) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -30,7 +30,9 @@ BodyText = Annotated[str, msgspec.Meta(pattern=r"^(none|json|form|payload(/.*)?)
 
 _TYPES = {"json": "application/json", "form": "application/x-www-form-urlencoded"}
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_WORDS = frozenset({"provider_key", "provider_uuid", "external_id", "reference", "control", "negative"})
+_WORDS = frozenset({"provider_key", "provider_uuid", "external_id", "reference", "control", "negative", "cursor"})
+_OPTIONAL = ("control", "cursor")
+"""Left out with the place it stands in where nothing is known for it."""
 _KEY = re.compile(r"op_([0-9a-f]{32})")
 _PATH_REFUSED = re.compile(r"[/\\\x00-\x1f\x7f]")
 """Servers decode %2F before they route: a value with a slash would name another resource."""
@@ -54,12 +56,16 @@ class RequestTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class LookTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A read: there is no method but GET."""
+    """A read: by GET, or by a POST of which a source says that it only reads."""
 
     path: PathText
-    method: Literal["GET"] = "GET"
+    method: Literal["GET", "POST"] = "GET"
+    read_only: str = ""
+    """Names the source by which that POST changes nothing."""
     query: dict[str, str | tuple[str, ...]] = {}
     headers: dict[HeaderName, str] = {}
+    body: dict[str, Any] | None = None
+    """The JSON of a POST; a text in it that is one placeholder, and nothing else, is filled in."""
 
 
 class Names(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +76,8 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
     reference: str = ""
     control: str = ""
     negative: str = ""
+    cursor: str = ""
+    """Where the next page of a list begins, by the word of the page before."""
 
     @property
     def provider_uuid(self) -> str:
@@ -111,8 +119,17 @@ def problems(template: RequestTemplate | LookTemplate) -> tuple[str, ...]:
 def texts(template: RequestTemplate | LookTemplate) -> tuple[str, ...]:
     """Every text of the template in which placeholders may stand."""
     query = tuple(v for value in template.query.values() for v in _many(value))
-    put = template.put.values() if isinstance(template, RequestTemplate) else ()
-    return (template.path, *query, *template.headers.values(), *put)
+    inside = template.put.values() if isinstance(template, RequestTemplate) else _placeholders(template.body)
+    return (template.path, *query, *template.headers.values(), *inside)
+
+
+def _placeholders(document: object) -> Iterator[str]:
+    """The texts of a look's body that are one placeholder each: all others are sent as they are."""
+    if isinstance(document, dict | list):
+        for item in document.values() if isinstance(document, dict) else document:
+            yield from _placeholders(item)
+    elif isinstance(document, str) and _PLACEHOLDER.fullmatch(document):
+        yield document
 
 
 def uses(template: RequestTemplate | LookTemplate, word: str) -> bool:
@@ -136,7 +153,7 @@ def render(template: RequestTemplate | LookTemplate, payload: bytes, names: Name
         (name, fill.text(text))
         for name, value in template.query.items()
         for text in _many(value)
-        if names.control or "{control}" not in text
+        if not _is_idle(text, names)
     ]
     query = urlencode(pairs, quote_via=quote, safe="")
     headers = {name: fill.header(text) for name, text in template.headers.items()}
@@ -145,6 +162,9 @@ def render(template: RequestTemplate | LookTemplate, payload: bytes, names: Name
         content = _body(template, payload, fill)
         if template.body in _TYPES:
             headers.setdefault("content-type", _TYPES[template.body])
+    elif template.body is not None:
+        content = body.encode(fill.inside(template.body))
+        headers.setdefault("content-type", _TYPES["json"])
     path = fill.path(template.path)
     return Rendered(
         method=template.method,
@@ -152,6 +172,10 @@ def render(template: RequestTemplate | LookTemplate, payload: bytes, names: Name
         headers=tuple(headers.items()),
         body=content,
     )
+
+
+def _is_idle(text: str, names: Names) -> bool:
+    return any("{" + word + "}" in text and not getattr(names, word) for word in _OPTIONAL)
 
 
 def document_of(payload: bytes) -> object:
@@ -175,6 +199,18 @@ class _Fill(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self, template: str) -> str:
         return _PLACEHOLDER.sub(lambda found: self._value(found[1]), template)
+
+    def inside(self, document: object) -> object:
+        """A look's body with its placeholders filled in; what nothing is known for is left out, with its name."""
+        if isinstance(document, dict):
+            return {name: self.inside(item) for name, item in document.items() if not self._idle(item)}
+        if isinstance(document, list):
+            return [self.inside(item) for item in document if not self._idle(item)]
+        is_one = isinstance(document, str) and _PLACEHOLDER.fullmatch(document)
+        return self.text(document) if isinstance(document, str) and is_one else document
+
+    def _idle(self, item: object) -> bool:
+        return isinstance(item, str) and item in {"{" + word + "}" for word in _OPTIONAL} and _is_idle(item, self.names)
 
     def header(self, template: str) -> str:
         value = self.text(template)
@@ -206,6 +242,16 @@ class _Fill(msgspec.Struct, frozen=True, kw_only=True):
                 raise PayloadRefused(word, "is not known here")
             return value
         return text_of(self.document, word)
+
+
+def filled(texts: tuple[str, ...], payload: bytes, names: Names) -> tuple[str, ...]:
+    """Each text with its placeholders filled in, as it is: for whatever takes whole texts and no syntax.
+
+    Raises:
+        PayloadRefused: a value is missing, or is not text or a whole number.
+    """
+    fill = _Fill(document=document_of(payload), names=names)
+    return tuple(fill.text(text) for text in texts)
 
 
 def text_of(document: object, word: str) -> str:

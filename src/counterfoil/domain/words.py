@@ -69,7 +69,11 @@ class Source(StrEnum):
     LATE_ANSWER = "late_answer"
     LOOK = "look"
     WEBHOOK = "webhook"
+    STATEMENT = "statement"
+    """A line of a file in which the provider lists what it did."""
     OPERATOR = "operator"
+    SENDER = "sender"
+    """What a sender noted of its own write before it finished it: a name to ask by, and no finding."""
 
 
 class Coverage(StrEnum):

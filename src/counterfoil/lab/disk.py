@@ -14,6 +14,7 @@ from pathlib import Path
 
 from counterfoil.cli.terminal import note
 from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.run_folder import STORE
 
 TMPFS_BYTES = 64 << 20
 """Many times what the receipts of a run take, and little enough to be filled in a moment."""
@@ -49,6 +50,10 @@ class Disk:
 
     def __init__(self, folder: Path, full: Full) -> None:
         self.folder, self.full = folder, full
+        self.store = folder / STORE
+        """The receipts of a run."""
+        self.named = str(self.store)
+        """As its workers know them."""
 
     def fill(self, left: int) -> None:
         """Take every byte but so many; anything written by anybody beyond them fails."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 
 from counterfoil.lab.journal import Journal
 from counterfoil.lab.kill_aim import Aim
-from counterfoil.lab.kill_window import Window, is_made, window
-from counterfoil.lab.scoreboard import read_only
+from counterfoil.lab.kill_window import Window, fallen
 
 KILLS = "kills.jsonl"
 
@@ -19,10 +17,10 @@ class KillRecord:
 
     Args:
         folder: gets the journal.
-        store: the receipts file that the killed processes worked on.
+        store: the receipts that the killed processes worked on: a file, or a database's URL.
     """
 
-    def __init__(self, folder: Path, store: Path) -> None:
+    def __init__(self, folder: Path, store: Path | str) -> None:
         self._store = store
         self._journal = Journal(folder / KILLS)
         self.windows = dict.fromkeys((w.value for w in Window), 0)
@@ -35,21 +33,13 @@ class KillRecord:
 
     def add(self, pid: int, aim: Aim) -> Window:
         """Record one kill, as the store shows it right after, and return the window it fell into."""
-        worker, fell = window(self._store, pid)
-        line = {"at": self._last(), "pid": pid, "worker": worker, "aim": aim.value, "window": fell.value}
+        fall = fallen(self._store, pid)
+        line = {"at": fall.at, "pid": pid, "worker": fall.worker, "aim": aim.value, "window": fall.window.value}
         self._journal.append(line)
-        self.windows[fell] += 1
+        self.windows[fall.window] += 1
         self.aims[aim.value] += 1
-        return fell
+        return fall.window
 
     def close(self) -> None:
         """There are no more."""
         self._journal.close()
-
-    def _last(self) -> float:
-        """When the last event before the kill was written, by the clock of the store that is read with it."""
-        if not is_made(self._store):
-            return 0.0
-        with closing(read_only(self._store)) as store:
-            row = store.execute("SELECT max(at) FROM event").fetchone()
-        return float(row[0] or 0.0)

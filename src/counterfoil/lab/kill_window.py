@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from counterfoil.lab.scoreboard import SEQ_BITS, read_only
 
@@ -29,32 +29,52 @@ class Window(StrEnum):
     """All it had begun was on record."""
 
 
-def window(store: Path, pid: int) -> tuple[str, Window]:
-    """Say which worker a killed process was, and where it was killed.
+class Fall(NamedTuple):
+    """Where one killed process fell."""
+
+    worker: str = ""
+    """Its id; empty where it had not registered."""
+    window: Window = Window.BEFORE_CLAIM
+    at: float = 0.0
+    """When the last event before it was written, by the clock of the store."""
+
+
+def fallen(store: Path | str, pid: int) -> Fall:
+    """Say which worker a killed process was, and where it was killed; all of it is read at one moment.
 
     Args:
-        store: the receipts file, read as the kill left it.
+        store: the receipts, read as the kill left them.
         pid: the killed process.
-
-    Returns:
-        The worker's id, empty where it had not registered, and the window.
     """
-    if not is_made(store):
-        return "", Window.BEFORE_CLAIM
+    if _is_missing(store):
+        return Fall()
     with closing(read_only(store)) as database:
+        database.execute("BEGIN")
+        if not _is_made(database):
+            return Fall()
         worker = _worker(database, pid)
-        return worker, _window(database, worker) if worker else Window.BEFORE_CLAIM
+        fell = _window(database, worker) if worker else Window.BEFORE_CLAIM
+        (at,) = database.execute("SELECT max(at) FROM event").fetchone()
+        return Fall(worker, fell, float(at or 0.0))
 
 
-def is_made(store: Path) -> bool:
-    """Whether a receipts file stands there with all its tables; one that a kill left half-made is none yet."""
-    if not store.exists():
+def is_made(store: Path | str) -> bool:
+    """Whether receipts stand there with all their tables; a file that a kill left half-made is none yet."""
+    if _is_missing(store):
         return False
     with closing(read_only(store)) as database:
-        try:
-            return bool(database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'worker'").fetchone())
-        except sqlite3.OperationalError:
-            return False  # a reader cannot roll the half-made file back, and nothing is in it
+        return _is_made(database)
+
+
+def _is_missing(store: Path | str) -> bool:
+    return isinstance(store, Path) and not store.exists()
+
+
+def _is_made(database: sqlite3.Connection) -> bool:
+    try:
+        return bool(database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'worker'").fetchone())
+    except sqlite3.OperationalError:
+        return False  # a reader cannot roll the half-made file back, and nothing is in it
 
 
 def _worker(database: sqlite3.Connection, pid: int) -> str:

@@ -126,9 +126,17 @@ def count_effects(folder: Path) -> tuple[int, int]:
     return sum(entry["act"] == "send" for entry in read(folder / WIRE)), len(read(folder / EFFECTS))
 
 
-def read_only(path: Path) -> sqlite3.Connection:
-    """Open a store for reading; a killed worker's write-ahead log is read as it stands and left in place."""
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+def read_only(store: Path | str) -> sqlite3.Connection:
+    """Open a store for reading; a killed worker's write-ahead log is read as it stands and left in place.
+
+    Args:
+        store: a file, or the URL of a database, of which its tables are read as they stand at this moment.
+    """
+    if isinstance(store, str):
+        from counterfoil.lab.mirror import mirror
+
+        return mirror(store)
+    return sqlite3.connect(f"{store.absolute().as_uri()}?mode=ro", uri=True)
 
 
 def _receipts(store: sqlite3.Connection) -> list[_Receipt]:

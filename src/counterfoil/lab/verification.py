@@ -13,7 +13,7 @@ from counterfoil.lab.processes import module
 VERIFY_SECONDS_MAX = 60.0
 
 
-def violations(store: Path, actions: Path) -> int:
+def violations(store: Path | str, actions: Path) -> int:
     """Count them, in a process in which no rule is off.
 
     Args:

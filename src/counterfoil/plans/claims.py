@@ -88,6 +88,7 @@ def intended_of(order: Order) -> Intended:
         tenant=intent.tenant, actor=intent.actor, action=intent.action, account=intent.account, key=intent.key,
         fingerprint=intent.fingerprint, effect=intent.effect, owner=order.action.owner, value=order.value,
         sensitivity="" if order.action.sensitivity == ORDINARY else order.action.sensitivity,
+        compensates=order.compensates,
     )  # fmt: skip
 
 
@@ -133,7 +134,8 @@ class ClaimForm:
 
     def fits(self, order: Order) -> bool:
         """Whether nothing but the gaps differs: of one value the same policy says the same."""
-        return order.value == self.value and order.terms.digest == self.policy and not order.mentioned
+        plain = not order.mentioned and not order.compensates
+        return plain and order.value == self.value and order.terms.digest == self.policy
 
     def fill(self, order: Order, draw: Draw, payload_digest: str) -> bytes:
         """Write the record of one claim."""

@@ -40,6 +40,7 @@ from counterfoil.domain.event import (
     attempts_of,
     begun_of,
     first_begun,
+    is_followed,
     removal_said,
 )
 from counterfoil.domain.evidence import Evidence
@@ -50,10 +51,11 @@ from counterfoil.domain.result import kept_result, result_gone, result_lost
 from counterfoil.domain.words import Basis, Dispatch, Finding, Outcome, Permission, Source, Standing
 from counterfoil.plans import observing
 from counterfoil.plans.claims import ClaimForm, begun_for, first_claim, first_proposal, proposal_again
+from counterfoil.plans.compensate import announce
 from counterfoil.plans.effects import Ended, Find, Flight, Form, Plan, Redraw, Rejudge, Send, Validate
 from counterfoil.ports.provider import SendOrder
 
-_ELSEWHERE = "its action is declared for another tenant or account now"
+ELSEWHERE = "its action is declared for another tenant or account now"
 _ONCE = "only the call that made it has its result, no later one: it was {}"
 
 DRAWS_MAX = 8
@@ -68,7 +70,11 @@ def dispatch(order: Order, draw: Draw) -> Plan[Ended]:
         KeyConflict: the key is bound to another intent.
         NotPermitted: the policy in force forbids it and the key is new.
         BreakerOpen: too much is unknown already for anything new to go.
+        BadValue: what it compensates is not known to have happened.
     """
+    if order.compensates:
+        # Crash here: asked for on the other's record, and not claimed (test_crash_between_note_and_claim).
+        yield from announce(order)
     if order.action.checked:
         refusal = yield Validate(order)
         if refusal is not None:
@@ -170,14 +176,14 @@ def send(
     *,
     provider_key: str,
 ) -> Plan[Ended]:
-    """Cross the boundary once and record what came back, or that nothing did."""
-    action, number = order.action, holder.number
+    """Cross the boundary once and record what came back, or that nothing did; a fence, where it is one."""
+    action, number, fence = order.action, holder.number, holder.fence
     salt = draw.salts[SALT_BYTES:]
     flight = Flight()
     write = write_of(order, payload, provider_key)
     effect = Send(
         operation=holder.id, action=action, order=write, attempt=number, token=draw.token,
-        deadline=holder.deadline, arguments=arguments, flight=flight,
+        deadline=holder.deadline, arguments=arguments, flight=flight, fence=fence,
     )  # fmt: skip
     try:
         # Crash here: started, nobody reports back; it reads as unknown (test_crash_after_claim).
@@ -185,7 +191,7 @@ def send(
     except GeneratorExit:
         raise  # nobody drives any more: started and unreported already reads as unknown
     except BaseException as interruption:
-        evidence = observing.judged(action, flight.interrupted(_word(interruption)), number, payload)
+        evidence = observing.judged(action, flight.interrupted(_word(interruption)), number, payload, fence=fence)
         if flight.detached:
             evidence = msgspec.structs.replace(evidence, quiesced=False)
         # What interrupted it goes on, also where the store cannot take the record: that reads as unknown.
@@ -198,10 +204,12 @@ def send(
         said = form.returned.fill(answer, salt)
     whole: Any = None
     if said is None:
-        evidence = observing.judged(action, answer, number, payload)
+        evidence = observing.judged(action, answer, number, payload, fence=fence)
         said, whole = observing.sealed(observing.dated(evidence, flight.ended), salt), evidence.result
     # Crash here: answered and unrecorded; it reads as unknown until a look (test_crash_before_outcome).
     after = yield from observing.record(holder, said, action.contract, jitter=draw.jitter)
+    if action.confirmed and after.outcome is Outcome.SUCCEEDED:
+        after = yield from _confirmed(after, order, draw)
     result, lost = said.result, result_lost(said.evidence.facts)
     if lost:
         result = flight.returned if whole is None else whole
@@ -210,6 +218,18 @@ def send(
         evidence_rule=said.evidence.rule, because=(_ONCE.format(lost),) if lost else (),
         error=flight.error,
     )  # fmt: skip
+
+
+def _confirmed(after: Operation, order: Order, draw: Draw) -> Plan[Operation]:
+    """Look once at what succeeded; where that cannot be recorded, the success is no less on record."""
+    from counterfoil.plans.confirm import confirm  # most actions declare none
+
+    with contextlib.suppress(CounterfoilError):
+        history = yield Find(order.intent)
+        if history is not None:
+            fresh = yield Redraw()
+            return (yield from confirm(history, order.action, fresh, by=draw.worker)).operation
+    return after
 
 
 def write_of(order: Order, payload: bytes, provider_key: str) -> SendOrder:
@@ -240,7 +260,7 @@ def further(
         return stands(history, because=gone_said(history))
     intent = order.intent
     if (order.action.tenant, order.action.account) != (intent.tenant, intent.account):
-        return stands(history, because=(_ELSEWHERE,))  # nobody was asked, and nothing was recorded, about that one
+        return stands(history, because=(ELSEWHERE,))  # nobody was asked, and nothing was recorded, about that one
     if order.action.checked:
         refusal = yield Validate(order)
         if refusal is not None:
@@ -264,7 +284,7 @@ def again(
     asked: Asked = NOBODY,
 ) -> Plan[Ended]:
     """Answer a key that was used before; dispatch only where nothing left, or on a basis that was asked for."""
-    if basis is None and not automatic:
+    if basis is None and not automatic and asked.fence is None:
         yield from _note_difference(order, draw, history)
         if removal_said(history.events) or not may_dispatch(history.operation):
             return stands(history)
@@ -275,7 +295,9 @@ def again(
         )
     begun = begun_for(order.action, draw, destination=order.intent.destination, mentioned=order.mentioned)
     by = draw.worker if automatic and not asked.by else asked.by
-    begun = msgspec.structs.replace(begun, provider_key=history.operation.id, by=by, reason=asked.reason, how=asked.how)
+    begun = msgspec.structs.replace(
+        begun, provider_key=history.operation.id, by=by, reason=asked.reason, how=asked.how, fence=asked.fence
+    )
     sought = yield from _sought(order, history, automatic=automatic)
     rule = rules.claim_again(
         begun, order.action.contract, longest_delivery=assumed_delivery(first_begun(history.events)),
@@ -309,13 +331,13 @@ def _send_again(order: Order, draw: Draw, history: History) -> Plan[Ended]:
     attempts, discrepancy = attempts_of(history.events)
     claimed = observing.Claimed(
         operation=history.operation, attempts=attempts, discrepancy=discrepancy, head=history.head,
-        asked=was_asked(history),
+        asked=was_asked(history), fence=begun_of(history.events[-1]).fence, follows=is_followed(history.events),
     )  # fmt: skip
     payload = frozen_payload(history)
-    provider_key = begun_of(history.events[-1]).provider_key
+    begun = begun_of(history.events[-1])
     assert payload is not None  # noqa: S101 - nothing is claimed of which nothing is left to send
     arguments = order.arguments if payload == order.intent.payload else None
-    return (yield from send(order, draw, claimed, payload, arguments, provider_key=provider_key))
+    return (yield from send(order, draw, claimed, payload, arguments, provider_key=begun.provider_key))
 
 
 def may_dispatch(operation: Operation) -> bool:

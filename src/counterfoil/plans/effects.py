@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 import msgspec
@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Flight:
     """Whether a byte may have left, kept outside the exchange so that an interruption still knows it."""
 
-    __slots__ = ("answer", "detached", "ended", "error", "may_have_left", "returned")
+    __slots__ = ("answer", "detached", "ended", "error", "may_have_left", "noter", "returned")
 
     def __init__(self) -> None:
         self.may_have_left = False
@@ -38,6 +38,12 @@ class Flight:
 
         self.returned: Any = None
         """What a guarded function returned, where it has no form that could be kept: only its caller gets it."""
+        self.noter: Callable[[str], bool] | None = None
+        """Set by whoever carries the send out and can make a name durable meanwhile."""
+
+    def note(self, external_id: str) -> bool:
+        """Make the write's own name durable before it is finished; False: it is not, and nothing may be finished."""
+        return self.noter is not None and self.noter(external_id)
 
     def interrupted(self, reason: str) -> Answer:
         """What is known of a send that an exception cut short; a detached one may still leave."""
@@ -86,6 +92,8 @@ class Send(msgspec.Struct, frozen=True, kw_only=True):
     arguments: object
     """The caller's own arguments, equal to the payload; None where only the frozen payload is at hand."""
     flight: Flight
+    fence: int | None = None
+    """Which of the contract's fences is sent in the place of the write."""
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from counterfoil.domain.contract import Contract
 from counterfoil.domain.errors import CounterfoilError
 from counterfoil.domain.event import encode
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.fence import judge_fence
 from counterfoil.domain.judge import judge
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.payload import RESULT_BYTES_MAX, salted_digest
@@ -36,6 +37,10 @@ class Claimed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     head: bytes
     asked: bool = False
     """People were asked about it: what they allowed, and until when, stands in its events."""
+    fence: int | None = None
+    """Which of the contract's fences it sends; None: the effect itself."""
+    follows: bool | None = None
+    """Its receipt says whether `accepted` is the end; None: it is written under the contract at hand, which says so."""
 
     @property
     def n(self) -> int:
@@ -71,6 +76,7 @@ class First(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     at: float
     head: bytes
     number: ClassVar[int] = 1
+    fence: ClassVar[None] = None
     seq: ClassVar[int] = 1
 
     @property
@@ -116,8 +122,10 @@ _ENDS: dict[Outcome, Columns] = {
 """What the ordinary ends of a first attempt make of its operation."""
 
 
-def judged(action: Action, answer: Answer, number: int, payload: bytes = b"") -> Evidence:
-    """What one answer to a send proves, with as much of its result as the action declares."""
+def judged(action: Action, answer: Answer, number: int, payload: bytes = b"", *, fence: int | None = None) -> Evidence:
+    """What one answer to a send, or to a fence, proves, with as much of its result as the action declares."""
+    if fence is not None:
+        return judge_fence(action.contract, fence, answer, number)
     return declared(judge(action.contract, answer, number, action.effect, payload), action.result)
 
 
@@ -230,7 +238,10 @@ def _stayed(holder: Claimed | First, after: Operation) -> bool:
 def _moved(holder: Claimed | First, evidence: Evidence, contract: Contract, *, jitter: float) -> rules.Moved:
     """What the fold makes of the whole operation."""
     claimed = holder.whole() if isinstance(holder, First) else holder
-    return rules.advance(claimed.operation, claimed.attempts, claimed.discrepancy, evidence, contract, jitter=jitter)
+    follows = contract.follows if claimed.follows is None else claimed.follows
+    return rules.advance(
+        claimed.operation, claimed.attempts, claimed.discrepancy, evidence, contract, follows=follows, jitter=jitter
+    )
 
 
 def amend(operation: str, said: Sealed, contract: Contract, *, jitter: float) -> Plan[Operation]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from counterfoil.domain import rules
 from counterfoil.domain.absence import absence
 from counterfoil.domain.action import Action, Draw
+from counterfoil.domain.answer import Answer, Silent
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Amend, Amended, Declined
 from counterfoil.domain.contract import By
 from counterfoil.domain.elapsed import since_last_write
 from counterfoil.domain.event import History, assumed_delivery, attempts_of, destination_of, first_begun, quiet_since
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.page import next_page
 from counterfoil.domain.payload import SALT_BYTES, frozen_payload
 from counterfoil.domain.reading import read, seek
 from counterfoil.domain.result import declared
@@ -47,7 +51,7 @@ def reconcile(history: History, action: Action, draw: Draw, *, asked: bool, by: 
         return stands(reply.history or history, because=reply.because)
     assert isinstance(reply, Amended)  # noqa: S101 - an Amend has no third answer
     # Crash here: the read is paid and not made; the budget is smaller, nothing else changed (test_crash_in_look).
-    evidence = yield from _look(reply.history, action, draw, index, payload)
+    evidence = yield from look_for(reply.history, action, draw, index, payload, by=by)
     operation = yield from observing.append(
         history.operation.id, evidence, action.contract, salt=draw.salts[:SALT_BYTES], jitter=draw.jitter
     )
@@ -62,13 +66,29 @@ def next_look(history: History, action: Action, attempts: tuple[Attempt, ...]) -
     return usable[history.operation.looks % len(usable)] if usable and attempts else None
 
 
-def _look(history: History, action: Action, draw: Draw, index: int, payload: bytes) -> Plan[Evidence]:
+def _asked_of(attempts: tuple[Attempt, ...]) -> str:
+    """The provider's own name that is asked for: that of the first attempt that is open and has one, else any."""
+    named = [a for a in attempts if a.external_id]
+    return next((a.external_id for a in (*(a for a in named if a.open), *named)), "")
+
+
+def look_for(history: History, action: Action, draw: Draw, index: int, payload: bytes, *, by: str) -> Plan[Evidence]:
+    """Make a look that was paid for and say what it proves.
+
+    Args:
+        history: the operation as it stood when it was paid for.
+        action: its contract names the looks.
+        draw: a random reference for the negative control.
+        index: which of them.
+        payload: as it was frozen.
+        by: who looks, and pays for further pages.
+    """
     attempts, _ = attempts_of(history.events)
     begun = first_begun(history.events)
     look = action.contract.looks[index]
     names = Names(
         provider_key=begun.provider_key if begun else history.operation.id,
-        external_id=next((a.external_id for a in attempts if a.external_id), ""),
+        external_id=_asked_of(attempts),
         control=action.control,
         negative=draw.negative,
     )
@@ -78,13 +98,33 @@ def _look(history: History, action: Action, draw: Draw, index: int, payload: byt
         payload=payload, look=index, names=sought.names, deadline_seconds=LOOK_SECONDS_MAX,
     )  # fmt: skip
     answers = yield Look(action=action, order=order)
-    reading = read(look, answers, sought)
+    more = yield from _pages(history, action, order, answers[:1], by=by)
+    reading = read(look, answers, sought, action.contract.terminal, more=more)
     last_write = max(quiet_since(history.events), *(a.deadline for a in attempts))
     verdict = absence(
         look=look, reading=reading, looked_at=history.events[-1].at, elapsed=since_last_write(history.events),
         deadline=last_write, longest_delivery=assumed_delivery(begun), quiesced=all(a.quiesced for a in attempts),
     )  # fmt: skip
-    evidence = evidence_of(
-        reading, look=look, index=index, attempt=attempts[-1].number, effect=action.effect, absence=verdict
-    )
+    evidence = evidence_of(reading, look=look, index=index, attempts=attempts, effect=action.effect, absence=verdict)
     return declared(evidence, action.result)
+
+
+def _pages(
+    history: History, action: Action, order: LookOrder, first: tuple[Answer, ...], *, by: str
+) -> Plan[tuple[Answer, ...]]:
+    """The pages after the first, each paid before it is read; where the budget ends, the list stays incomplete."""
+    look, pages, asked = action.contract.looks[order.look], list(first), {""}
+    while pages:
+        cursor = next_page(look, pages[-1])
+        if cursor in asked:  # none, or one that leads in a circle
+            break
+        asked.add(cursor)
+        rule = rules.pay_look(action.contract, order.look, asked=True, by=by)
+        reply = yield Amend(operation=history.operation.id, rule=rule)
+        if isinstance(reply, Declined):
+            break
+        # Crash here: the page is paid and not read, like any other read (test_crash_in_look).
+        names = msgspec.structs.replace(order.names, cursor=cursor)
+        shown = yield Look(action=action, order=msgspec.structs.replace(order, names=names))
+        pages += shown[:1] or (Silent(may_have_left=False, reason="not_made"),)
+    return tuple(pages[1:])

@@ -17,6 +17,7 @@ from counterfoil.domain.words import Finding, Source, Standing
 from counterfoil.plans import observing
 from counterfoil.plans.dispatch import further, stands
 from counterfoil.plans.effects import Ended, Hand, Now, Plan, Uptime
+from counterfoil.plans.follow import follow
 from counterfoil.plans.reconcile import reconcile
 
 DEAD = "dead"
@@ -66,12 +67,15 @@ def _left(attempt: Attempt) -> Plan[Evidence | None]:
 
 
 def work(history: History, order: Order, draw: Draw, *, by: str) -> Plan[Ended]:
-    """Do the next automatic step: recover, look, replay, send what was approved, or hand it to a person."""
+    """Do the next automatic step: recover, look, follow, replay, send what was approved, or hand it to a person."""
     action = order.action
     history = yield from recover(history, action, draw)
     match history.operation.step:
-        case schedule.LOOK:
-            ended = yield from reconcile(history, action, draw, asked=False, by=by)
+        case schedule.LOOK | schedule.FOLLOW as step:
+            if step == schedule.FOLLOW:
+                ended = yield from follow(history, action, draw, by=by)
+            else:
+                ended = yield from reconcile(history, action, draw, asked=False, by=by)
             stuck = bool(ended.because) and rules.NOT_DUE not in ended.because
         case schedule.REPLAY:
             ended = yield from further(order, draw, history, automatic=True)

@@ -44,6 +44,10 @@ class Flight(Protocol):
     may_have_left: bool
     """Set before the first application byte is handed to the kernel, and never unset."""
 
+    def note(self, external_id: str) -> bool:
+        """Make durable, before the write is finished, the name by which it can be asked for; False: finish nothing."""
+        ...
+
 
 class Provider(Protocol):
     """Sends once and looks; it judges nothing, repeats nothing and waits for nothing but the wire."""
@@ -72,4 +76,12 @@ class Provider(Protocol):
 
     def look(self, order: LookOrder) -> tuple[Answer, ...]:
         """Make the reads of one look, one answer each, in the order of `reading.requests_of`."""
+        ...
+
+
+class Fences(Protocol):
+    """A provider that can send a contract's fences too; of one that cannot, none is ever sent."""
+
+    def fence(self, order: SendOrder, flight: Flight, index: int) -> Answer:
+        """Send that fence in the place of the write, in the same manner."""
         ...

@@ -9,13 +9,13 @@ import socket
 import ssl
 import struct
 import threading
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
 import httpcore
 
+from counterfoil.providers.deadline import Deadline
 from counterfoil.providers.reply import Flight, Reason
 
 ADDRESSES_MAX = 8
@@ -30,27 +30,6 @@ Address = tuple[socket.AddressFamily, tuple[Any, ...]]
 SocketOption = (
     tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
 )  # as httpcore declares it
-
-
-class Deadline:
-    """One absolute point in time, on a clock that nobody sets and that goes on while the machine is suspended."""
-
-    def __init__(self, seconds: float) -> None:
-        self._at = _now() + seconds
-
-    def left(self) -> float:
-        """Seconds that remain; negative once it has passed."""
-        return self._at - _now()
-
-    def sooner(self, seconds: float | None) -> Deadline:
-        """The same deadline, or the one in `seconds` if that is earlier."""
-        return self if seconds is None or seconds >= self.left() else Deadline(seconds)
-
-
-def _now() -> float:
-    # Linux stops its monotonic clock during suspend, which would let a deadline outlive the night.
-    boot = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if boot is None else time.clock_gettime(boot)
 
 
 class Stream(httpcore.NetworkStream):
@@ -262,8 +241,15 @@ def _how(error: OSError) -> Reason:
     return Reason.RESET if isinstance(error, (ConnectionResetError, BrokenPipeError)) else Reason.BROKEN
 
 
-def trusted(verify: bool | str) -> ssl.SSLContext:  # noqa: FBT001 - True is the word for the public authorities
+def trusted(
+    verify: bool | str,  # noqa: FBT001 - True is the word for the public authorities
+    protocols: tuple[str, ...] = ("http/1.1",),
+) -> ssl.SSLContext:
     """Make the context that verifies a server, reading no environment: no SSL_CERT_FILE, no SSLKEYLOGFILE.
+
+    Args:
+        verify: True for the public certificate authorities, or the path of a file or folder of trusted ones.
+        protocols: what is spoken under TLS, by the names of RFC 7301; none is named where there are none.
 
     Raises:
         ValueError: the trusted certificates cannot be read.
@@ -272,7 +258,8 @@ def trusted(verify: bool | str) -> ssl.SSLContext:  # noqa: FBT001 - True is the
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies certificate and host name, unlike a bare context
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
+    if protocols:
+        context.set_alpn_protocols(list(protocols))
     place = Path(certifi.where() if verify is True else str(verify))
     readable = False
     with contextlib.suppress(OSError):

@@ -125,10 +125,17 @@ class HttpProvider:
 
     def send(self, order: provider.SendOrder, flight: provider.Flight) -> Answer:
         """Write once and say what came back; whatever fails before the first byte is `Silent`, nothing left."""
+        return self._write(self._request, order, flight)
+
+    def fence(self, order: provider.SendOrder, flight: provider.Flight, index: int) -> Answer:
+        """Send one of the contract's fences in the place of the write, in the same manner."""
+        return self._write(self._contract.fences[index].request, order, flight)
+
+    def _write(self, template: RequestTemplate, order: provider.SendOrder, flight: provider.Flight) -> Answer:
         if order.account != self._account or self._elsewhere(order.destination):
             return Silent(may_have_left=False, reason="not_ours")
         try:
-            request = self._filled(self._request, order.payload, self._names(order))
+            request = self._filled(template, order.payload, self._names(order))
         except PayloadRefused:
             return Silent(may_have_left=False, reason="not_rendered")
         if request is None:

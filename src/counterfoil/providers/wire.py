@@ -18,7 +18,8 @@ import h11
 import httpcore
 
 from counterfoil.domain.answer import Replied, Silent
-from counterfoil.providers.backend import Backend, Deadline, Stream, trusted
+from counterfoil.providers.backend import Backend, Stream, trusted
+from counterfoil.providers.deadline import Deadline
 from counterfoil.providers.reply import STATUS_LINE, Flight, Reason
 from counterfoil.providers.request import (
     Limits,

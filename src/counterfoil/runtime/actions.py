@@ -71,6 +71,8 @@ class HttpAction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Pointer to the value at risk in the payload."""
     floats: Literal["keep", "refuse"] = "keep"
     result: tuple[str, ...] = ()
+    confirm: bool = False
+    """Look once after a success, and record what the look says."""
     control: str = ""
     """A reference in the account that a look always finds."""
     sensitivity: str = ORDINARY
@@ -259,7 +261,7 @@ def _register(ledger: Ledger, file: _File, name: str, action: HttpAction) -> Non
 
 _AS_THEY_ARE = (
     "base_url", "account", "effect", "destination", "tenant", "owner", "authoriser", "consequence", "occurrence",
-    "siblings", "effect_by", "material", "immaterial", "floats", "result", "control", "sensitivity",
+    "siblings", "effect_by", "material", "immaterial", "floats", "result", "confirm", "control", "sensitivity",
 )  # fmt: skip
 """Keys that mean the same in an actions file and in `ledger.http`."""
 

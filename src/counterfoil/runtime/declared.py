@@ -45,6 +45,8 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Pointers that cannot alter the effect, each with its reason."""
     check: Any = None
     """The semantic check, made before every attempt; returns None or True to allow, a reason or False to refuse."""
+    confirm: bool = False
+    """Look once after a success, as the contract says; what the look says is recorded beside the answer."""
     value: Any = None
     """A callable of the payload's fields: the value at risk."""
     floats: str = "keep"
@@ -91,6 +93,8 @@ def _fits(name: str, value: Any) -> None:
         checked_text(name, value, empty=name not in ("account", "sensitivity"))
     elif name in _CALLABLES and value is not None and not callable(value):
         raise BadValue(name, value, wanted="a callable")
+    elif name == "confirm" and not isinstance(value, bool):
+        raise BadValue(name, value, wanted="True or False")
     elif name == "key" and not (value is None or callable(value) or isinstance(value, str | int)):
         raise BadValue(name, value, wanted="a callable of the payload's fields, or text")
     elif name == "longest_delivery" and value is not None and type(value) not in (int, float):
@@ -123,6 +127,11 @@ def action_of(
             f"action {name!r} declares no {missing}: an unresolved effect will have nobody to decide on it",
             stacklevel=4,  # whoever called `ledger.action` or `ledger.http`
         )
+    if said.confirm and (contract.reconcile != "allowed" or not contract.looks):
+        raise NotDeclared(
+            name, missing="contract whose looks are allowed",
+            why="confirm=True looks after each success, and its contract names no look that may be made",
+        )  # fmt: skip
     if said.longest_delivery is not None and not (said.longest_delivery_by and said.longest_delivery_why):
         raise NotDeclared(
             name, missing="longest_delivery_by and longest_delivery_why",
@@ -142,6 +151,7 @@ def action_of(
         authoriser=said.authoriser,
         consequence=_word(Consequence, "consequence", said.consequence),
         checked=said.check is not None,
+        confirmed=said.confirm,
         material=said.material,
         immaterial=said.immaterial,
         effect_pointers=tuple(sorted(set(said.effect_by))),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextvars
+import functools
 import hashlib
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -18,7 +19,8 @@ from counterfoil.domain.command import Amend, Claim, Command, Propose, Reply, Se
 from counterfoil.domain.errors import CounterfoilError, NotRecorded, StoreUnsafe, Unavailable, UnknownAction
 from counterfoil.plans.effects import Effect, Find, Form, Hand, Look, Now, Redraw, Rejudge, Send, Uptime, Validate
 from counterfoil.plans.late import late
-from counterfoil.ports.provider import SendOrder
+from counterfoil.plans.noting import note
+from counterfoil.ports.provider import Fences, SendOrder
 from counterfoil.ports.store import Store
 from counterfoil.runtime.drawing import Drawer
 from counterfoil.runtime.drive import drive
@@ -149,7 +151,10 @@ class Executor:
             return _TOO_LATE
         registered = self._registry.get(effect.action.name) or self.registered(effect.action.name)
         provider: Any = registered.provider
+        effect.flight.noter = functools.partial(self._note, effect)
         try:
+            if effect.fence is not None:
+                return _fence(provider, order, effect, effect.fence)
             if registered.awaited:
                 import asyncio
 
@@ -168,6 +173,8 @@ class Executor:
                 return _TOO_LATE
             provider: Any = registered.provider
             try:
+                if effect.fence is not None:
+                    return _fence(provider, order, effect, effect.fence)
                 return await provider.asend(order, effect.flight, effect.arguments)  # type: ignore[no-any-return]
             finally:
                 effect.flight.ended = self._store.uptime()
@@ -199,12 +206,20 @@ class Executor:
             if wait.end(answer):
                 self._keep_late(effect, answer)
 
+    def _note(self, effect: Send, external_id: str) -> bool:
+        """Make the write's own name durable from within its send; what the store cannot take now is not."""
+        try:
+            return drive(note(effect.operation, effect.attempt, effect.token, external_id), self)
+        except CounterfoilError:
+            return False
+
     def _keep_late(self, effect: Send, answer: Answer | None) -> None:
         """The caller has gone: what its thread heard is evidence all the same, and the thread writes no more."""
         try:
             if answer is not None:
                 draw, sent = self._drawer.draw(), effect.order.payload
-                drive(late(effect.operation, effect.action, effect.attempt, answer, draw, sent), self)
+                plan = late(effect.operation, effect.action, effect.attempt, answer, draw, sent, fence=effect.fence)
+                drive(plan, self)
         except CounterfoilError:
             return  # it waits in the spool, or reads as unknown: nobody is left to be told
         finally:
@@ -244,6 +259,13 @@ class Executor:
         if check is None:
             return None
         return check(**parse(effect.order.intent.payload))  # type: ignore[arg-type]
+
+
+def _fence(provider: object, order: SendOrder, effect: Send, index: int) -> Answer:
+    """Send a fence where the adapter knows how; never the write itself in its place."""
+    if not hasattr(provider, "fence"):
+        return Silent(may_have_left=False, reason="no_fence")
+    return cast("Fences", provider).fence(order, effect.flight, index)
 
 
 class _Wait:

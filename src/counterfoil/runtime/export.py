@@ -12,6 +12,7 @@ from typing import Any
 
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.audit import audit
+from counterfoil.domain.compensation import compensates
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import (
     Begun,
@@ -40,7 +41,9 @@ LATEST = 253_402_300_800
 _STORE_TAILS = ("", "-wal", "-shm", "-journal")
 
 
-def document(history: History, *, outcome: Outcome, payload: bool = False, refused: int = 0) -> dict[str, Any]:
+def document(
+    history: History, *, outcome: Outcome, payload: bool = False, refused: int = 0, compensated_by: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Say everything that is on record of one operation.
 
     Args:
@@ -48,6 +51,7 @@ def document(history: History, *, outcome: Outcome, payload: bool = False, refus
         outcome: as it reads now (`outcome_now`).
         payload: with the frozen payload and what replays return.
         refused: how often its receipt answered a call instead of sending it.
+        compensated_by: the operations that undo it.
     """
     operation = history.operation
     attempts, _ = attempts_of(history.events)
@@ -64,6 +68,8 @@ def document(history: History, *, outcome: Outcome, payload: bool = False, refus
         "authentication_recorded": False,
         **_columns(history, outcome),
         **_stands_on(begun),
+        "compensates": compensates(history) or None,
+        "compensated_by": list(compensated_by),
         "approval": asked_of(history, moment=iso),
         "attempts": _attempts(history, attempts),
         "evidence": [_evidence(event, payload=payload) for event in _of(history, EventKind.OBSERVED)],

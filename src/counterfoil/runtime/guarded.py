@@ -58,6 +58,7 @@ class GuardedFunction(Generic[P, T_co]):
         *,
         key: str | int | None = None,
         mentioned: dict[str, str] | None = None,
+        compensates: str = "",
     ) -> Order:
         """Freeze one call into an order."""
         ledger, registered = self._ledger, self.registered
@@ -71,7 +72,7 @@ class GuardedFunction(Generic[P, T_co]):
         payload = self._binder.bind(args, kwargs)
         return registered.order(
             payload, actor=ledger.actor, scopes=scopes, key=key, arguments=(args, kwargs), mentioned=mentioned,
-            fixed=fixed,
+            compensates=compensates, fixed=fixed,
         )  # fmt: skip
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co:
@@ -88,6 +89,20 @@ class GuardedFunction(Generic[P, T_co]):
 
         def call(*args: P.args, **kwargs: P.kwargs) -> T_co:
             return self._carry(self.order(args, kwargs, key=key, mentioned=mentioned))  # type: ignore[no-any-return]
+
+        return call
+
+    def compensating(self, operation: str, *, key: str | int | None = None) -> Callable[P, T_co]:
+        """The same function for undoing one operation: it is linked on both receipts, and the first stays what it is.
+
+        Args:
+            operation: what is undone; it is known to have happened, or nothing is sent.
+            key: the business id of this occurrence, where the action declares none.
+        """
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> T_co:
+            order = self.order(args, kwargs, key=key, compensates=operation)
+            return self._carry(order)  # type: ignore[no-any-return]
 
         return call
 
@@ -218,23 +233,39 @@ class GuardedHttp:
         """What is registered."""
         return self.registered.action
 
-    def order(self, payload: Any, *, key: str | int | None = None, mentioned: dict[str, str] | None = None) -> Order:
+    def order(
+        self, payload: Any, *, key: str | int | None = None, mentioned: dict[str, str] | None = None,
+        compensates: str = "",
+    ) -> Order:  # fmt: skip
         """Freeze one call into an order; what could never be sent is refused here, before anything is claimed."""
         ledger = self._ledger
         scopes = ledger.scopes() if self.registered.action.occurrence is not None else {}
-        order = self.registered.order(payload, actor=ledger.actor, scopes=scopes, key=key, mentioned=mentioned)
+        order = self.registered.order(
+            payload, actor=ledger.actor, scopes=scopes, key=key, mentioned=mentioned, compensates=compensates
+        )
         self.registered.check_sendable(order)
         return order
 
-    def __call__(self, payload: Any = _LEFT_OUT, *, key: str | int | None = None, **fields: Never) -> Receipt:
-        """Send this payload at most once and return its receipt."""
-        self._check_call(payload, fields)
-        return self._ledger.call(self.order(payload, key=key))
+    def __call__(
+        self, payload: Any = _LEFT_OUT, *, key: str | int | None = None, compensates: str = "", **fields: Never
+    ) -> Receipt:
+        """Send this payload at most once and return its receipt.
 
-    async def acall(self, payload: Any = _LEFT_OUT, *, key: str | int | None = None, **fields: Never) -> Receipt:
+        Args:
+            payload: one object.
+            key: the business id of this occurrence, where the action declares none.
+            compensates: the operation that it undoes, linked on both receipts.
+            fields: none; the payload is one object.
+        """
+        self._check_call(payload, fields)
+        return self._ledger.call(self.order(payload, key=key, compensates=compensates))
+
+    async def acall(
+        self, payload: Any = _LEFT_OUT, *, key: str | int | None = None, compensates: str = "", **fields: Never
+    ) -> Receipt:
         """The same on the running event loop."""
         self._check_call(payload, fields)
-        return await self._ledger.acall(self.order(payload, key=key))
+        return await self._ledger.acall(self.order(payload, key=key, compensates=compensates))
 
     def _check_call(self, payload: Any, fields: Mapping[str, Any]) -> None:
         """Say how it is called to whoever called it as a function of the payload's fields."""

@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeAlias, TypeVar, overload
 
 import msgspec
@@ -119,6 +119,24 @@ class Ledger(Settling):
         from counterfoil.runtime.guarded import guard_http
 
         return guard_http(self, name, contract=contract, base_url=base_url, account=account, **declared)
+
+    def smtp(self, name: str, *, host: str, account: str, **declared: Any) -> GuardedHttp:
+        """Guard mail through one server; calling the result with a mail's fields and a key returns a `Receipt`."""
+        from counterfoil.runtime import adapting
+
+        return adapting.guard(self, name, adapting.smtp(name, host=host, account=account, **declared))
+
+    def process(self, name: str, *, command: Sequence[str], account: str, **declared: Any) -> GuardedHttp:
+        """Guard a command, by what its exit codes prove; calling the result runs it at most once."""
+        from counterfoil.runtime import adapting
+
+        return adapting.guard(self, name, adapting.process(name, command=command, account=account, **declared))
+
+    def sql(self, name: str, *, url: str, statement: str, account: str, **declared: Any) -> GuardedHttp:
+        """Guard one SQL statement on PostgreSQL; a COMMIT whose answer is lost is asked for by its transaction's id."""
+        from counterfoil.runtime import adapting
+
+        return adapting.guard(self, name, adapting.sql(name, url=url, statement=statement, account=account, **declared))
 
     def register(self, registered: Registered) -> None:
         """Take an action in; one name is one action, and an effect's actions agree about what is the same effect."""
@@ -239,6 +257,13 @@ class Ledger(Settling):
     def history(self, operation: str) -> History:
         """Read one operation with all its events."""
         return self.store.load(operation)
+
+    def compensated_by(self, history: History) -> tuple[str, ...]:
+        """Read which operations undo one, by their ids; what was asked for and never came to stand is none."""
+        from counterfoil.domain.compensation import asked, compensates
+
+        found = (self.store.find(k.tenant, k.actor, k.action, k.key) for k in asked(history))
+        return tuple(h.operation.id for h in found if h and compensates(h) == history.operation.id)
 
     def briefing(self, *, tenant: str | None = None, accounts: tuple[str, ...] | None = None) -> str:
         """Say what must not be repeated, for a model's prompt: a few lines, or nothing. Safety never rests on it."""

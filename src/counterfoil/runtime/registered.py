@@ -15,7 +15,7 @@ from counterfoil.domain.action import Action, Order
 from counterfoil.domain.binding import Binder
 from counterfoil.domain.canonical import NotCanonical
 from counterfoil.domain.errors import BadValue, NotDeclared, PayloadRefused
-from counterfoil.domain.identifier import NONCE_BYTES, operation_id
+from counterfoil.domain.identifier import NONCE_BYTES, operation_id, row_number
 from counterfoil.domain.intent import Intent, Occurrence, Siblings, effect_namer
 from counterfoil.domain.terms import NO_POLICY, Terms
 from counterfoil.plans.claims import ClaimForm
@@ -94,6 +94,7 @@ class Registered:
         key: str | int | None = None,
         arguments: object = None,
         mentioned: dict[str, str] | None = None,
+        compensates: str = "",
         fixed: bool = False,
     ) -> Order:
         """Freeze one call into an order.
@@ -105,6 +106,7 @@ class Registered:
             key: the occurrence's name where the caller gives it here.
             arguments: the caller's own arguments, for the adapter.
             mentioned: a model's key or a framework's call id: kept as evidence, never the key.
+            compensates: the operation that this one undoes: part of what is asked, so that no replay changes it.
             fixed: nothing in the payload can change, so that declared callables need no copy of it.
 
         Raises:
@@ -122,7 +124,8 @@ class Registered:
                 material = canonical.canonical(kept)
         except NotCanonical as error:
             raise PayloadRefused(error.pointer, error.problem) from None
-        print_ = canonical.fingerprint(self._print_prefix + material + b"]", key=self._fingerprint_key)
+        content = canonical.fingerprint(self._print_prefix + material + b"]", key=self._fingerprint_key)
+        print_ = self._compensating(material, compensates) if compensates else content
         if key is None and callable(self._key):
             named = _checked_key(self._key(**(payload if fixed else _lent(payload))))
         else:
@@ -130,19 +133,24 @@ class Registered:
         intent = Intent(
             tenant=action.tenant, actor=actor, action=action.name, account=action.account,
             destination=action.destination, key=named, payload=frozen, fingerprint=print_,
-            effect=self._effect_of((print_,)) if self._by_print else self._effect(frozen, print_, named),
+            effect=self._effect_of((content,)) if self._by_print else self._effect(frozen, content, named),
         )  # fmt: skip
         value = 1.0 if self._value is None else self._value_of(payload if fixed else _lent(payload))
         if mentioned:
             _check_mentioned(mentioned)
         terms = self.terms(value)
-        form = self._forms.get(actor)
-        if form is None or form.policy != terms.digest:
-            form = self._forms[actor] = ClaimForm(Order(intent=intent, action=action, terms=terms))
+        form = self._form(actor, intent, terms)
         return Order(
             intent=intent, action=action, value=value, arguments=arguments, mentioned=mentioned or {}, terms=terms,
-            form=form,
+            form=form, compensates=compensates,
         )  # fmt: skip
+
+    def _form(self, actor: str, intent: Intent, terms: Terms) -> ClaimForm:
+        """The form of this actor's claims under the policy in force; made anew where that has changed."""
+        form = self._forms.get(actor)
+        if form is None or form.policy != terms.digest:
+            form = self._forms[actor] = ClaimForm(Order(intent=intent, action=self.action, terms=terms))
+        return form
 
     def terms(self, value: float) -> Terms:
         """What the policy in force says of an operation of this action, with this value at risk."""
@@ -206,6 +214,13 @@ class Registered:
                 deadline_seconds=order.action.send_seconds,
             )
         )
+
+    def _compensating(self, material: bytes, compensates: str) -> str:
+        """The fingerprint of an intent that undoes an operation; what it does is the same effect as without."""
+        if row_number(str(compensates)) is None:
+            raise BadValue("compensates", compensates, wanted="the id of the operation that is undone")
+        whole = self._print_prefix + material + b"," + canonical.canonical(compensates) + b"]"
+        return canonical.fingerprint(whole, key=self._fingerprint_key)
 
     def _effect(self, frozen: bytes, print_: str, key: str) -> str:
         action = self.action

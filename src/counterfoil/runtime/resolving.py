@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from counterfoil.domain import seen
+from counterfoil.domain.contract import Contract
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import History, attempts_of
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.payload import frozen_payload
 from counterfoil.domain.words import Coverage, Discrepancy, Finding, Source
 from counterfoil.runtime.given import checked_count
 
@@ -53,8 +56,11 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
     reason: str,
     how: str,
     attempt: int | None,
+    contract: Contract,
 ) -> Evidence:
     """Turn what a person found into evidence; of the whole operation, it settles a discrepancy that stands open.
+
+    What the contract compares is compared with what was asked for: a success of another amount contradicts.
 
     Raises:
         BadValue: no evidence, no name, no attempt to speak of, or a word that is no finding.
@@ -68,7 +74,11 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
     if attempt is not None:
         checked_count("attempt", attempt, least=1, most=len(attempts))
     settles = history.operation.discrepancy is Discrepancy.OPEN and attempt is None
-    named = next((str(evidence[k]) for k in ("id", "external_id") if k in evidence), "")
+    facts: dict[str, Any] = {"by": by, "how": how, "reason": reason, "evidence": evidence}
+    compared = seen.compared(contract, evidence, frozen_payload(history))
+    if compared:
+        facts["compared"] = compared
+    happened = _FINDINGS[outcome] is not Finding.REJECTED
     return Evidence(
         source=Source.OPERATOR,
         finding=_FINDINGS[outcome],
@@ -79,8 +89,9 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
         how=how,
         why=reason,
         settles=settles,
-        external_id=named,
+        contradicts=happened and not settles and "different" in compared.values(),
+        external_id=seen.external_id(contract, evidence),
         # What was seen is all that a replay can return: the function's own answer was lost.
-        result=dict(evidence) if _FINDINGS[outcome] is not Finding.REJECTED else None,
-        facts={"by": by, "how": how, "reason": reason, "evidence": evidence},
+        result=dict(evidence) if happened else None,
+        facts=facts,
     )

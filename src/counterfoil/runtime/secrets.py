@@ -42,7 +42,7 @@ def resolvers(action: str, declared: Mapping[str, Any], contract: Contract) -> d
     for pointer in contract.secrets:
         if pointer not in declared:
             raise SecretMissing(action, name=pointer, problem="is declared by the contract and has no reference here")
-    return {pointer: _resolver(action, reference) for pointer, reference in declared.items()}
+    return {pointer: resolver(action, reference) for pointer, reference in declared.items()}
 
 
 def references(declared: Mapping[str, Any]) -> dict[str, str]:
@@ -57,7 +57,12 @@ def _named(reference: Any) -> str:
     return f"call:{own.__module__}.{own.__qualname__}"
 
 
-def _resolver(action: str, reference: Any) -> Resolve:
+def resolver(action: str, reference: Any) -> Resolve:
+    """Turn one declared reference into a function that reads the secret when it is needed.
+
+    Raises:
+        SecretMisplaced: it is no reference.
+    """
     if callable(reference):
         return lambda: _from_call(action, reference)
     kind, colon, name = str(reference).partition(":")

@@ -30,14 +30,18 @@ from counterfoil.runtime.drive import drive
 from counterfoil.runtime.given import checked_decider, checked_reason, checked_seen
 
 if TYPE_CHECKING:
+    from counterfoil.domain.evidence import Evidence
+    from counterfoil.plans.late import Taken
     from counterfoil.ports.store import Store
     from counterfoil.runtime.decisions import Decisions
     from counterfoil.runtime.executor import Executor
+    from counterfoil.runtime.feeding import Feeding
     from counterfoil.runtime.ledger import Ledger
     from counterfoil.runtime.receipt import Receipt
     from counterfoil.runtime.registered import Registered
     from counterfoil.runtime.retaining import Retained
     from counterfoil.runtime.spool import Spool
+    from counterfoil.runtime.unmatched import Unmatched
 
 T = TypeVar("T")
 
@@ -65,6 +69,24 @@ class Settling:
 
         return Decisions(cast("Ledger", self))
 
+    @property
+    def evidence(self) -> Feeding:
+        """What somebody hands in: late answers, webhooks and statements."""
+        from counterfoil.runtime.feeding import Feeding
+
+        return Feeding(cast("Ledger", self))
+
+    def take_in(self, operation: str, evidence: Evidence) -> Taken:
+        """Put evidence that was handed in and judged on record, once; it overwrites nothing."""
+        from counterfoil.plans.late import feed
+
+        contract = self.registered_for(operation).action.contract
+        return self._carry(lambda draw: feed(operation, evidence, contract, draw))
+
+    def registered(self, action: str) -> Registered:
+        """The registered action of a name; raises `UnknownAction`."""
+        return self._executor.registered(action)
+
     def registered_for(self, operation: str) -> Registered:
         """The registered action of a stored operation; raises `NoSuchOperation` or `UnknownAction`."""
         return self._executor.registered(self.store.load(operation).operation.action)
@@ -89,6 +111,38 @@ class Settling:
             return (yield from reconcile(recovered, registered.action, draw, asked=True, by=self.actor))
 
         return self._receipt(self._carry(plan))
+
+    def confirm(self, operation: str) -> Receipt:
+        """Look once at what succeeded; a mismatch opens a discrepancy, and the success is never lowered."""
+        from counterfoil.plans.confirm import confirm
+
+        history = self.store.load(operation)
+        action = self._executor.registered(history.operation.action).action
+        return self._receipt(self._carry(lambda draw: confirm(history, action, draw, by=self.actor)))
+
+    def unmatched(
+        self, action: str, *, of: dict[str, str] | None = None, since: float | None = None, until: float | None = None
+    ) -> Unmatched:
+        """List what the provider has in an account and no receipt explains; it reads, and changes nothing.
+
+        Args:
+            action: whose contract has a list look.
+            of: payload fields by which that list is asked for, such as the channel or the payment.
+            since: only what came to be from then on, in seconds since the epoch.
+            until: only what came to be before then.
+
+        Raises:
+            BadValue: the contract forbids looks, has no list, or does not say when things came to be.
+        """
+        from counterfoil.plans.survey import survey
+        from counterfoil.runtime import unmatched
+
+        registered = self.registered(action)
+        place = unmatched.place_of(registered.action.contract, windowed=since is not None or until is not None)
+        payload = unmatched.payload_of(of or {})
+        # The provider first, and the receipts after it: whatever had left by then has one by now.
+        listed = self._carry(lambda draw: survey(registered.action, draw, look=place, payload=payload))
+        return unmatched.report(cast("Ledger", self), registered, place, listed, since=since, until=until)
 
     def work(self, operation: str) -> Receipt:
         """Do the next automatic step of one operation: recover, look, replay, send, or hand it to a person."""
@@ -153,6 +207,43 @@ class Settling:
             raise NoBasis(operation, ended.because or ("the outcome is settled",))
         return self._receipt(ended)
 
+    def fence(self, operation: str, *, by: str, reason: str, how: str = "", index: int = 0) -> Receipt:
+        """Make the original impossible, because a person decided it: the provider says which of the two came first.
+
+        If the fence won, nothing of the operation happened or will; if it lost, a look says what did. Unanswered it is
+        unknown like any other attempt. Never sent without a person, nor where contract or policy forbids it.
+
+        Args:
+            operation: its id.
+            by: who decided it.
+            reason: why, in their words.
+            how: how they were authenticated.
+            index: which of the contract's fences.
+
+        Raises:
+            BadValue: an agent asks, or no reason is given.
+            NoBasis: it may not be sent now; why stands in the error.
+        """
+        from counterfoil.plans.fence import fence
+        from counterfoil.plans.recover import recover
+
+        asked = Asked(
+            by=checked_decider("by", by), reason=checked_reason("reason", reason),
+            how=checked_reason("how", how, empty=True), fence=index,
+        )  # fmt: skip
+        history = self.store.load(operation)
+        registered = self._executor.registered(history.operation.action)
+        order = self._order_of(history, registered)
+
+        def plan(draw: Draw) -> Plan[Ended]:
+            recovered = yield from recover(history, registered.action, draw)
+            return (yield from fence(order, draw, recovered, asked=asked))
+
+        ended = self._carry(plan)
+        if ended.standing is not Standing.NEW:
+            raise NoBasis(operation, ended.because or ("the outcome is settled",))
+        return self._receipt(ended)
+
     def resolve(  # noqa: PLR0913 - a finding has this many parts
         self,
         operation: str,
@@ -189,8 +280,10 @@ class Settling:
         who, why = checked_decider("by", by), checked_reason("reason", reason, empty=True)
         known, saw = checked_reason("how", how, empty=True), checked_seen(seen)
         history = self.store.load(operation)
-        found = finding_of(history, outcome, evidence=evidence, by=who, reason=why, how=known, attempt=attempt)
         contract = self._executor.registered(history.operation.action).action.contract
+        found = finding_of(
+            history, outcome, evidence=evidence, by=who, reason=why, how=known, attempt=attempt, contract=contract
+        )
         last = history.operation.seq if saw is None else saw
         try:
             declined = self._carry(lambda draw: find(operation, found, contract, seen=last, draw=draw))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -12,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from counterfoil.domain.errors import StoreAway, StoreUnsafe
 from counterfoil.store.choosing import shown
-from counterfoil.store.session import Session, meaning
+from counterfoil.store.session import Line, Session, meaning
 
 SERVER_VERSION_MIN = 13_00_00
 CONNECT_SECONDS = 5
@@ -93,16 +92,21 @@ def reach(to: Address, *, writes: bool) -> Session:
         raise
 
 
-def _connected(to: Address) -> psycopg.Connection[Any]:
+def _connected(to: Address) -> Line:
     for wait in RETRY_SECONDS:
         time.sleep(wait)
-        with contextlib.suppress(psycopg.OperationalError):
-            return psycopg.Connection.connect(to.url, autocommit=True)
+        try:
+            return Line.connect(to.url, autocommit=True)
+        except psycopg.errors.ConnectionTimeout:
+            break  # whoever restarts refuses at once; whoever stands still would do so again
+        except psycopg.OperationalError:
+            continue
     # libpq's own text may quote what the URL holds.
     raise StoreAway(f"{to.name}: the database cannot be reached, or lets this role not in; nothing was decided")
 
 
-def _checked(db: psycopg.Connection[Any], to: Address, *, writes: bool) -> Session:
+def _checked(db: Line, to: Address, *, writes: bool) -> Session:
+    db.patience = CONNECT_SECONDS
     row = db.execute(_STATE).fetchone()
     version, standby, fsync, pages, commits, encoding, read_only, backend = row or (0,) * 8
     problems = (

@@ -63,6 +63,7 @@ def migrate(session: Session, name: str, *, upto: int = SCHEMA) -> int:
         StoreTooNew: newer code made it.
         StoreUnsafe: tables of other programs have the names of ours.
     """
+    patience, session.db.patience = session.db.patience, None  # a large table takes its time
     session.begin()
     session.run(_ALONE, ())
     stands = found(session)
@@ -78,6 +79,7 @@ def migrate(session: Session, name: str, *, upto: int = SCHEMA) -> int:
         session.run(b"INSERT INTO book (n, id, schema) VALUES (1, $1, 0)", (os.urandom(8).hex(),))
     session.run(b"UPDATE book SET schema = $1", (upto,))
     session.commit()
+    session.db.patience = patience
     return stands
 
 

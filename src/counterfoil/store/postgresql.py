@@ -35,7 +35,7 @@ from counterfoil.store.connections import Connections
 from counterfoil.store.forking import FORKS
 from counterfoil.store.reader import Reader
 from counterfoil.store.reckoning import Reckoning
-from counterfoil.store.session import AGAIN, LOOK, Session, lost, meaning
+from counterfoil.store.session import AGAIN, LOOK, Session, Silent, lost, meaning
 from counterfoil.store.uptime import uptime
 
 KEPT_SECONDS = 1.0
@@ -161,7 +161,7 @@ class PostgresStore(Reader):
         except psycopg.Error as error:
             if lost(error):
                 self._lines.drop_writer()
-                self._refuse(jobs, error)
+                (self._fail if isinstance(error, Silent) else self._refuse)(jobs, error)
             # else: a mate's row, or another transaction's; each is judged by itself.
         except (StoreAway, StoreUnsafe) as error:
             self._fail(jobs, error)
@@ -222,10 +222,15 @@ class PostgresStore(Reader):
             session = self._lines.writing()
             try:
                 return self._try(session, commands)
-            except _AnswerLost:
+            except _AnswerLost as error:
                 self._lines.drop_writer()
+                if isinstance(error.cause, Silent):
+                    raise meaning(self.name, error.cause) from None
                 if not left or any(map(_may_send, commands)):
                     raise
+            except Silent as error:  # the next one would be as long in coming, and others wait for this one's end
+                self._lines.drop_writer()
+                raise meaning(self.name, error) from None
             except psycopg.Error as error:
                 self._roll_back(session)
                 if not left or not (isinstance(error, AGAIN) or lost(error)):

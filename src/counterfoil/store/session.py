@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import re
 import select
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import psycopg
 from psycopg.types.numeric import FloatBinaryDumper, Int8BinaryDumper
@@ -16,8 +18,13 @@ from counterfoil.domain.errors import CounterfoilError, StoreAway, StoreBusy, St
 from counterfoil.ports.store import Found
 from counterfoil.store import arrays
 
+if TYPE_CHECKING:
+    from psycopg.abc import RV, PQGen
+
 LOCK_SECONDS = 10
 """How long a command waits for another's transaction before it answers `StoreBusy`."""
+ANSWER_SECONDS = 20.0
+"""How long any answer is waited for: longer than a lock, and as long as a network that swallows everything."""
 IDLE_SECONDS = 15
 """How long a transaction may stand still before the server ends it: its process is paused, and others wait for it."""
 
@@ -37,6 +44,52 @@ def translated(statement: str) -> bytes:
     return re.sub(r"\?", lambda _: f"${next(count)}", statement).encode()
 
 
+class Silent(psycopg.OperationalError):
+    """The server stood still: it neither answered in time nor hung up."""
+
+
+class Line(psycopg.Connection[Any]):
+    """A connection that waits for an answer as long as it has patience; psycopg itself waits for ever."""
+
+    patience: float | None = None
+    """In seconds; None: as long as it takes."""
+
+    def wait(self, gen: PQGen[RV], *how: Any, **named: Any) -> RV:  # noqa: ANN401 - whatever psycopg hands on
+        """Wait for whatever was asked.
+
+        Raises:
+            Silent: no answer came in time; what was asked may stand, and may not.
+        """
+        waiting = gen if self.patience is None else self._patient(gen, self.patience)
+        return super().wait(waiting, *how, **named)
+
+    def _patient(self, gen: PQGen[RV], seconds: float) -> PQGen[RV]:
+        """The same waiting, ended where nothing has come for so long."""
+        until = 0.0
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if ready:  # ordinarily: no clock is read
+                    until = 0.0
+                elif not until:
+                    until = time.monotonic() + seconds
+                elif time.monotonic() >= until:
+                    self._give_up(gen)
+                wanted = gen.send(ready)
+        except StopIteration as done:
+            result: RV = done.value
+            return result
+
+    def _give_up(self, gen: PQGen[RV]) -> NoReturn:
+        """Hang up first: whatever still has to be fetched at the end of a pipeline would be waited for as well."""
+        self.pgconn.finish()
+        silent = Silent("no answer came in time")
+        with contextlib.suppress(psycopg.Error):
+            gen.throw(silent)
+        raise silent
+
+
 class Session:
     """A connection, in autocommit but for what stands between `begin` and `commit`.
 
@@ -45,8 +98,9 @@ class Session:
         prepared: statements are prepared once; not behind a pooler, where the next one may run elsewhere.
     """
 
-    def __init__(self, db: psycopg.Connection[Any], *, prepared: bool) -> None:
+    def __init__(self, db: Line, *, prepared: bool) -> None:
         self.db = db
+        db.patience = ANSWER_SECONDS
         self.prepared = prepared
         # Exact types: what is prepared for one call then serves the next.
         for python, dumper in ((int, Int8BinaryDumper), (float, FloatBinaryDumper), (bytes, BytesBinaryDumper)):

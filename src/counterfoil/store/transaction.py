@@ -243,7 +243,9 @@ def _update(db: rows.Runs, history: History, decided: Amendment, now: float) -> 
     seq = before.seq + len(decided.events)
     if seq > SEQ_MAX:
         raise InvariantBroken(f"{before.id} has more than {SEQ_MAX} events")
-    after = msgspec.structs.replace(decided.operation, seq=seq, updated_at=now)
+    # A note about another operation is no news of this one: it grows no younger by it.
+    news = any(event.kind is not EventKind.NOTED for event in decided.events)
+    after = msgspec.structs.replace(decided.operation, seq=seq, updated_at=now if news else before.updated_at)
     opens = after.unresolved and not before.unresolved
     slot = _free_slot(db, before.effect) if opens else after.unresolved
     values = rows.values_of(msgspec.structs.replace(after, unresolved=slot))

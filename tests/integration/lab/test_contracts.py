@@ -13,7 +13,8 @@ import pytest
 from rich.console import Console
 
 from counterfoil import contracts
-from counterfoil.domain.contract import Group
+from counterfoil.domain.contract import Confidence, Group
+from counterfoil.domain.template import LookTemplate
 from counterfoil.lab.behaviour import model
 from counterfoil.lab.catalogue import command, page
 from counterfoil.lab.catalogue.bench import Bench
@@ -25,6 +26,7 @@ from counterfoil.lab.catalogue.weaken import weakened
 from counterfoil.lab.world.run import folder, virtual
 
 SECONDS = 100
+DOCUMENTED = Confidence.DOCUMENTED
 TOGETHER = "every clause of protection and repeat"
 
 
@@ -83,9 +85,10 @@ def test_every_contract_is_safe_and_no_clause_of_it_claims_too_much(tmp_path):
 
 
 def test_every_provider_action_has_a_behaviour():
-    """A contract that nothing independent plays is no part of the catalogue."""
-    mine = {name for name in contracts.names() if contracts.load(name).group is not Group.LABORATORY}
-    assert mine - {"function.plain"} == set(model.names())
+    """A contract over HTTP that nothing independent plays is no part of the catalogue; the rest meet real servers."""
+    loaded = [contracts.load(name) for name in contracts.names()]
+    mine = {one.id for one in loaded if one.group is not Group.LABORATORY and one.request is not None}
+    assert mine == set(model.names())
 
 
 @pytest.mark.slow
@@ -172,6 +175,32 @@ def test_absence_is_proven_only_where_the_provider_keeps_its_word(otherwise, uns
     assert {said.partition(":")[0] for said in found.unsafe} == unsafe
     assert (found.misfits, found.survivors) == ([], [])
     assert "looks[0].complete" in found.caught
+
+
+def test_a_look_by_post_and_in_pages_is_as_good_as_any():
+    """The same promises, asked for in the body of a POST and shown in two pages."""
+    contract, (look,) = contracts.load("lab.lookup"), contracts.load("lab.lookup").looks
+    asked = {"reference": ["{provider_key}", "{control}", "{negative}"], "after": "{cursor}"}
+    request = LookTemplate(path="/lookup/search", method="POST", read_only="service", body=asked)
+    sources = contract.sources | {
+        "service": msgspec.structs.replace(contract.sources["service"], confidence=DOCUMENTED)
+    }
+    look = msgspec.structs.replace(look, request=request, next_page="/next", stable_pages=True)
+    contract = msgspec.structs.replace(contract, looks=(look,), sources=sources)
+    found = LOOK["found"] | {"body": LOOK["found"]["body"] | {"next": "$cursor"}}
+    shown = LOOK | {
+        "path": "/lookup/search", "method": "POST", "by": {"body:/reference": "$header/x-client-reference"},
+        "next": "body:/after", "found": found,
+    }  # fmt: skip
+    for otherwise, unsafe in (({}, set()), ({"next": ""}, set()), ({"consistency": "eventual"}, {"eventual_read"})):
+        with virtual(), folder() as place:
+            behaviour = msgspec.convert(LOOKUP | {"looks": [shown | otherwise]}, model.Behaviour)
+            checked = check(contract, behaviour, place)
+        assert {said.partition(":")[0] for said in checked.unsafe} == unsafe
+        assert (checked.misfits, checked.survivors) == ([], [])
+        assert "looks[0].complete" in checked.caught
+        short = "succeeded" if not otherwise else "unknown"
+        assert unsafe or checked.outcomes[f"eventual_read: {short}"] == 1
 
 
 # -- surprises: a repeat that is not safe, or a status that lies -------------------------------------------------------
@@ -272,12 +301,13 @@ def test_c11_resend_has_two_different_409s(played):
 
 
 def test_c14_sendgrid_takes_in_what_it_may_drop(played):
-    """Accepted is never told as done."""
+    """That it was taken in is all that is told as done, and nobody waits for more."""
     assert "false_success" in unsafe(played("sendgrid.mail_send", "other_state", "answers[0].finding"))
-    assert {result.run.outcome.value for result in played("sendgrid.mail_send", "other_state")} <= {
-        "accepted",
-        "unknown",
-    }
+    results = played("sendgrid.mail_send", "other_state")
+    assert unsafe(results) == set()
+    assert {result.run.outcome.value for result in results} == {"succeeded", "unknown"}
+    told = {effect for result in results for effect in result.run.effects.values()}
+    assert told == {"accepted by SendGrid", ""}
 
 
 def test_c14_a_200_of_slack_may_say_that_nothing_was_posted(played):
@@ -287,10 +317,11 @@ def test_c14_a_200_of_slack_may_say_that_nothing_was_posted(played):
 
 
 def test_d15_square_shows_a_payment_after_seconds(played):
-    """What is not shown is not absent."""
+    """What is not shown is not absent; what stands on another page is asked for."""
     results = played("square.payments.create", "eventual_read")
     assert unsafe(results) == set()
-    assert {result.run.outcome.value for result in results} == {"unknown"}
+    outcomes = [(result.case.sight.short, result.run.outcome.value) for result in results]
+    assert sorted(outcomes) == [(False, "unknown"), (True, "succeeded")]
 
 
 def test_d17_a_fence_closes_the_name_for_good():

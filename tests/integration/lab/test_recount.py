@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.lab.kill_window import window
+from counterfoil.lab.kill_window import fallen
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "recount.py"
 AGREES, DISAGREES, CANNOT = 0, 1, 2
@@ -288,7 +288,7 @@ def laboratory(folder, history):
     with contextlib.closing(sqlite3.connect(folder / "receipts.db", isolation_level=None)) as database:
         database.execute("CREATE TABLE worker (id TEXT, pid INTEGER, started_at REAL)")
         database.execute("INSERT INTO worker VALUES ('w1', 1, 0.0)")
-    return window(folder / "receipts.db", 1)[1].value
+    return fallen(folder / "receipts.db", 1).window.value
 
 
 def test_kills_and_troubles_are_counted_by_kind(tmp_path):

@@ -93,7 +93,7 @@ def settle(claimed: Claim, reply: Claimed, said: Evidence | None = None, *, body
     """The answer to a claim's one send, as its holder records it: from memory."""
     said = said or evidence()
     attempt = Attempt(number=1, token="t", worker=WORKER, started_at=reply.at, send_seconds=claimed.send_seconds)
-    moved = rules.advance(stands(claimed, reply.at), (attempt,), Discrepancy.NONE, said, CONTRACT)
+    moved = rules.advance(stands(claimed, reply.at), (attempt,), Discrepancy.NONE, said, CONTRACT, follows=False)
     return Settle(
         n=claimed.n, id=claimed.id, seq=1, head=reply.head, columns=columns_of(moved.operation), record=encode(said),
         body=body, due_after=moved.next.after_seconds,

@@ -12,18 +12,19 @@ import msgspec
 import psycopg
 import pytest
 from tests.integration.store.commands import claim, claim_again, evidence, faults, late, note, observe, settle
-from tests.integration.store.cutting import Cut, Wire
 from tests.integration.store.test_fork import in_child
 
 from counterfoil.domain.command import Amended, Claimed, Declined, Settled, Stale
-from counterfoil.domain.errors import NoSuchOperation, StoreAway, StoreBusy, StoreFull, StoreUnsafe
+from counterfoil.domain.errors import NoSuchOperation, NotRecorded, StoreAway, StoreBusy, StoreFull, StoreUnsafe
 from counterfoil.domain.words import Finding, Outcome
+from counterfoil.lab.cutting import Cut, Mode, Wire
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.worker import Worker
 from counterfoil.store import locks
 from counterfoil.store.commit import Job
 from counterfoil.store.connecting import address, reach
 from counterfoil.store.postgresql import PostgresStore
+from counterfoil.store.session import Silent
 
 COMMIT = b"COMMIT\0"
 """The statement itself; BEGIN names a level of a similar word."""
@@ -60,50 +61,50 @@ def beside(book):
         yield made
 
 
-def cut(wire, store, way, command, *, delivered):
+def cut(wire, store, way, command, *, mode):
     """Cut the wire at the commit of a command, whichever way it is written."""
     WAYS[way](store)
     if way == "slowly":
         store._kept = 0.0
     marked = COMMIT if way == "slowly" else command.id.encode()
-    wire.cut = Cut(at=marked, delivered=delivered)
+    wire.cut = Cut(at=marked, mode=mode)
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("delivered", [True, False])
-def test_a_claim_whose_answer_was_lost_is_nobodys_to_send(store, beside, wire, way, delivered):
+@pytest.mark.parametrize("mode", [Mode.UNANSWERED, Mode.UNDELIVERED])
+def test_a_claim_whose_answer_was_lost_is_nobodys_to_send(store, beside, wire, way, mode):
     """Whether it stands or not, its caller is told that it is not; asked again, it finds what stands."""
     wanted = claim()
-    cut(wire, store, way, wanted, delivered=delivered)
+    cut(wire, store, way, wanted, mode=mode)
     with pytest.raises(StoreAway):
         store.write(wanted)
     assert wire.cut is None
-    assert (wanted.id in {o.id for o in beside.unresolved()}) is delivered
+    assert (wanted.id in {o.id for o in beside.unresolved()}) is (mode is Mode.UNANSWERED)
     assert isinstance(store.write(wanted), Claimed)
     assert len(beside.load(wanted.id).events) == 1
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("delivered", [True, False])
-def test_an_outcome_whose_answer_was_lost_is_written_again_and_read_back(store, beside, wire, way, delivered):
+@pytest.mark.parametrize("mode", [Mode.UNANSWERED, Mode.UNDELIVERED])
+def test_an_outcome_whose_answer_was_lost_is_written_again_and_read_back(store, beside, wire, way, mode):
     """The same fenced write is repeated by the store itself: it stands once, and its caller is told so."""
     claimed = claim()
     answer = settle(claimed, store.write(claimed))
-    cut(wire, store, way, answer, delivered=delivered)
+    cut(wire, store, way, answer, mode=mode)
     assert isinstance(store.write(answer), Settled)
     assert wire.cut is None
     history = beside.load(claimed.id)
     assert (len(history.events), history.operation.outcome) == (2, Outcome.SUCCEEDED)
 
 
-@pytest.mark.parametrize("delivered", [True, False])
-def test_an_observation_whose_answer_was_lost_is_one_piece_of_evidence(store, beside, wire, delivered):
+@pytest.mark.parametrize("mode", [Mode.UNANSWERED, Mode.UNDELIVERED])
+def test_an_observation_whose_answer_was_lost_is_one_piece_of_evidence(store, beside, wire, mode):
     """A rule that is judged again knows its own event, and says that it stands."""
     claimed = claim()
     store.write(claimed)
-    wire.cut = Cut(at=COMMIT, delivered=delivered)
+    wire.cut = Cut(at=COMMIT, mode=mode)
     reply = store.write(late(claimed.id))
-    assert isinstance(reply, Declined if delivered else Amended)
+    assert isinstance(reply, Declined if mode is Mode.UNANSWERED else Amended)
     assert wire.cut is None
     assert len(beside.load(claimed.id).events) == 2
 
@@ -113,7 +114,7 @@ def test_a_further_attempt_whose_answer_was_lost_is_nobodys_to_send(store, besid
     claimed = claim()
     store.write(claimed)
     store.write(observe(claimed.id, evidence(Finding.UNKNOWN)))
-    wire.cut = Cut(at=COMMIT, delivered=True)
+    wire.cut = Cut(at=COMMIT, mode=Mode.UNANSWERED)
     with pytest.raises(StoreAway):
         store.write(msgspec.structs.replace(claim_again(claimed.id), policy=0))
     assert len(beside.load(claimed.id).events) == 3
@@ -124,7 +125,7 @@ def test_mates_of_a_lost_answer_are_each_judged_by_what_they_are(store, beside, 
     first, second = claim(), claim()
     reply = store.write(first)
     WAYS["at once"](store)
-    wire.cut = Cut(at=second.id.encode(), delivered=True)
+    wire.cut = Cut(at=second.id.encode(), mode=Mode.UNANSWERED)
     jobs = [Job(second), Job(settle(first, reply))]
     store._write_batch(jobs)
     assert isinstance(jobs[0].error, StoreAway)
@@ -325,3 +326,107 @@ def test_a_rule_of_ones_own_harms_no_mate_on_a_database(beside):
     with pytest.raises(ZeroDivisionError):
         beside.write(msgspec.structs.replace(note(first.id, "x"), rule=broken))
     assert isinstance(beside.write(note(first.id, "x")), Amended)
+
+
+# -- a server that stands still ----------------------------------------------------------------------------------------
+
+PATIENCE = 0.3
+"""In these tests; ordinarily a lock may be waited for longer."""
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Nobody waits long for an answer, nor for a connection."""
+    monkeypatch.setattr("counterfoil.store.session.ANSWER_SECONDS", PATIENCE)
+    monkeypatch.setattr("counterfoil.store.connecting.CONNECT_SECONDS", PATIENCE)
+
+
+def soon(book):
+    """The URL of a book for whoever waits no longer for a connection than libpq lets anybody."""
+    return f"{book}&connect_timeout=2"
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("way", WAYS)
+def test_a_claim_that_nobody_answers_sends_nothing(book, wire, beside, way):
+    """The server stands still in the middle of it: its caller is told in time, and nothing leaves."""
+    sent = []
+    with contextlib.closing(Ledger(PostgresStore(wire.through(soon(book))))) as ledger:
+
+        @ledger.action(key=lambda order: order, owner="o", authoriser="a")
+        def pay(order):
+            sent.append(order)
+
+        pay("one")
+        WAYS[way](ledger.store)
+        if way == "slowly":
+            ledger.store._kept = 0.0
+        wire.cut = Cut(at=COMMIT if way == "slowly" else b"two", mode=Mode.STILL)
+        for _ in range(2):  # the second meets a server that accepts and never answers
+            with pytest.raises(StoreAway):
+                pay("two")
+        assert sent == ["one"]
+        assert len(beside.operations(limit=9)) == 1
+        wire.still = False
+        pay("two")
+    assert sent == ["one", "two"]
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("way", WAYS)
+def test_an_answer_that_the_database_does_not_take_is_spooled(book, wire, beside, way):
+    """The server stands still when the outcome is written: it is put beside the store, as in any outage."""
+    with contextlib.closing(Ledger(PostgresStore(wire.through(soon(book))))) as ledger:
+
+        @ledger.action(key=lambda order: order, owner="o", authoriser="a")
+        def pay(order):
+            if way == "slowly":
+                ledger.store._kept = 0.0
+            wire.cut = Cut(at=COMMIT if way == "slowly" else b"succeeded", mode=Mode.STILL)
+
+        WAYS[way](ledger.store)
+        with pytest.raises(NotRecorded) as caught:
+            pay("one")
+        assert caught.value.spooled
+        (left,) = beside.operations(limit=9)
+        assert left.outcome is Outcome.UNOBSERVED
+        wire.still = False
+        assert ledger.drain() == 1
+    assert beside.load(left.id).operation.outcome is Outcome.SUCCEEDED
+
+
+def test_mates_wait_once_for_a_server_that_stands_still(impatient, store, beside, wire):
+    """Whoever shares a batch shares the silence: none of them is asked for again, one by one."""
+    first, second = claim(), claim()
+    reply = beside.write(first)
+    WAYS["at once"](store)
+    wire.cut = Cut(at=second.id.encode(), mode=Mode.STILL)
+    jobs = [Job(second), Job(settle(first, reply)), Job(late(first.id))]
+    opened = len(wire._threads)
+    store._write_batch(jobs)
+    assert [type(job.error) for job in jobs] == [StoreAway] * 3
+    assert len(wire._threads) == opened
+    wire.still = False
+
+
+def test_whoever_reads_from_a_server_that_stands_still_is_told(impatient, store, wire):
+    """Reading waits no longer than writing, and goes on when somebody answers again."""
+    store.unresolved()
+    wire.still = True
+    with pytest.raises(StoreAway):
+        store.unresolved()
+    wire.still = False
+    assert len(store.unresolved()) == 1
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_takes_its_time_is_waited_for(book):
+    """Only silence ends the waiting, and a schema may take as long as it takes."""
+    with contextlib.closing(reach(address(book), writes=True)) as session, pytest.raises(Silent):
+        session.execute("SELECT pg_sleep(60)")
+    rows = int(2 * PATIENCE / 0.02)
+    with contextlib.closing(reach(address(book), writes=True)) as session:
+        slow = session.execute(f"SELECT repeat('x', 100000), pg_sleep(0.02) FROM generate_series(1, {rows})")
+        assert len(slow.fetchall()) == rows
+        session.db.patience = None
+        session.execute(f"SELECT pg_sleep({2 * PATIENCE})")

@@ -9,12 +9,13 @@ import json
 import msgspec
 import pytest
 from tests.integration.store.commands import claim, claim_again, evidence, faults, late, observe, settle
-from tests.integration.store.interleaving import Actor, played, schedules
+from tests.integration.store.interleaving import played, schedules
 
 from counterfoil.domain import consent, override
 from counterfoil.domain.command import Amend
 from counterfoil.domain.decision import Decider
 from counterfoil.domain.words import Finding
+from counterfoil.lab.interleaving import Actor
 from counterfoil.store.postgresql import PostgresStore
 
 WHO = Decider(by="user:mara", reason="test", how="", seen=0)

@@ -68,8 +68,11 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     path: str
     """`{NAME}` is one segment."""
+    method: Literal["GET", "POST"] = "GET"
     by: dict[str, Reference] = {}
-    """`path:NAME` or `query:NAME`, and what of a thing must equal it; a query that is not given asks nothing."""
+    """`path:NAME`, `query:NAME` or `body:/POINTER`, and what of a thing must equal it; not given, it asks nothing."""
+    next: str = ""
+    """`query:NAME` or `body:/POINTER`: what asks for the page that a cursor names; empty: there is no way to."""
     one: bool = False
     """It shows one thing, or `absent`."""
     item: Any = None

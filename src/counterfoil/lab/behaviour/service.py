@@ -22,6 +22,8 @@ class Thing:
     at: float
     gone: bool = False
     closed: bool = False
+    foreseen: bool = False
+    """Whoever plays has said what becomes of it."""
 
     @property
     def ours(self) -> bool:
@@ -204,6 +206,12 @@ class Service:
         made = Thing(f"id_{number}", self.key_of(asked), asked, state or next(iter(self.nature.states)), when)
         self.things.append(made)
         return made
+
+    def become(self, thing: Thing, state: str, when: float) -> None:
+        """Let a thing that was left open end in a state, which may be the effect."""
+        thing.state = state
+        if self.nature.states[state] == "done":
+            self.effects.append(Effect(when, thing.made.wire, thing.made.account, thing.made.content, thing.id))
 
     def bind(self, asked: Asked, now: float, thing: Thing) -> None:
         """Let a key stand for a thing that somebody else made."""

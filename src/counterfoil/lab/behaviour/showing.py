@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.domain.answer import Replied
-from counterfoil.lab.behaviour.asked import Asked, fill, referred
+from counterfoil.lab.behaviour.asked import Asked, at, fill, referred
 from counterfoil.lab.behaviour.model import Shown, Told
 from counterfoil.lab.behaviour.service import Service, Thing, reply, values_of
 
 OUTSIDER = "acct_other"
+NEXT = "next"
+"""The cursor of the one page there is after a short one: it shows all that is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,13 @@ def show(service: Service, look: Shown, asked: Asked, now: float, sight: Sight =
     account = OUTSIDER if sight.outsider else asked.account
     if sight.outsider and look.outsider is not None:
         return reply(look.outsider, values_of(asked, None, ""))
-    short = sight.short and look.pages == "short"
+    short = sight.short and look.pages == "short" and NEXT not in _given(look.next, asked)
     seen = [t for t in service.things if t.at <= now and _seen(t, account, look, sight, short=short)]
     seen = [t for t in seen if _asked_for(t, look, asked)]
     if look.one:
         return _one(look, asked, seen)
     items = [fill(look.item, values_of(asked, thing, "")) for thing in seen]
-    page = {"items": items, "more": short, "whole": not short, "cursor": "next" if short else None, "account": account}
+    page = {"items": items, "more": short, "whole": not short, "cursor": NEXT if short else None, "account": account}
     return reply(look.found, page)
 
 
@@ -65,8 +67,16 @@ def _seen(thing: Thing, account: str, look: Shown, sight: Sight, *, short: bool)
 def _asked_for(thing: Thing, look: Shown, asked: Asked) -> bool:
     values = values_of(asked, thing, "")
     for place, reference in look.by.items():
-        kind, _, name = place.partition(":")
-        wanted: list[Any] = asked.query.get(name, []) if kind == "query" else [asked.names[name]]
+        wanted = _given(place, asked)
         if wanted and str(referred(reference, values)) not in wanted:
             return False
     return True
+
+
+def _given(place: str, asked: Asked) -> list[Any]:
+    """What a request says at a place; nothing where there is no such place."""
+    kind, _, name = place.partition(":")
+    if kind == "path":
+        return [asked.names[name]]
+    found = asked.query.get(name, []) if kind == "query" else at(asked.document, name) if kind == "body" else None
+    return found if isinstance(found, list) else [] if found is None else [found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -91,6 +92,8 @@ class Bench:
         self._kept: list[Contract] = []
         """Keeps each contract's identity its own while it names an action."""
         self._keys = 0
+        self.fenced = False
+        """A person fences off what is played."""
 
     def close(self) -> None:
         """Let go of the file."""
@@ -114,6 +117,9 @@ class Bench:
         receipt = GuardedHttp(self.ledger, registered)(self.behaviour.played.payload, key=run.key)
         self._stood(run, receipt)
         self.clock.pass_time(away)
+        if self.fenced:
+            with contextlib.suppress(CounterfoilError):
+                self._stood(run, self.ledger.fence(receipt.id, by="user:lea", reason="it must not happen any more"))
         if crossings.sight.broken:  # whoever need not wait for a look may ask at once
             self._asked_again(run, receipt.id, meanwhile)
         self._work(run, receipt.id, meanwhile)
@@ -141,7 +147,7 @@ class Bench:
             }  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            played = msgspec.structs.replace(contract, read_budget=HURRIED) if contract.looks else contract
+            played = msgspec.structs.replace(contract, read_budget=_hurried(contract)) if contract.looks else contract
             action = action_of(declared(given, name), name, contract=played, tenant="default")
         made: Any = None
         registered = self._registered[id(contract), assumed] = Registered(action, made)
@@ -189,3 +195,9 @@ class Bench:
         run.begun = len(bases)
         for wire, basis in zip(run.crossings.sent, bases, strict=False):  # more writes than attempts: that is unsafe
             wire.basis = str(basis)
+
+
+def _hurried(contract: Contract) -> ReadBudget:
+    """Two looks, of two pages each where there are any."""
+    paged = any(look.next_page is not None for look in contract.looks)
+    return msgspec.structs.replace(HURRIED, looks_max=HURRIED.looks_max * (1 + paged))

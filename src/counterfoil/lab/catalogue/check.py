@@ -21,12 +21,13 @@ from counterfoil.lab.catalogue.journal import Journal
 from counterfoil.lab.catalogue.playing import Result, play
 from counterfoil.lab.catalogue.sayable import asked_for, untested
 from counterfoil.lab.catalogue.scenarios import SCENARIOS, Case, cases
-from counterfoil.lab.catalogue.weaken import ABSENCE, ANSWER, FENCE, MATCH, REPEAT, Weakened, weakened
+from counterfoil.lab.catalogue.weaken import ABSENCE, ANSWER, END, FENCE, MATCH, REPEAT, Weakened, weakened
 
 _FIRST = {
     REPEAT: ("key_expiry", "ended", "lost_response", "concurrent_duplicate", "replayed_error", "late_arrival"),
     ABSENCE: ("eventual_read", "ended", "late_arrival", "foreign_object", "concurrent_duplicate"),
     MATCH: ("foreign_object", "other_state"),
+    END: ("followed", "other_state"),
     ANSWER: ("concurrent_duplicate", "mismatch", "other_state", "refused", "replayed_error"),
 }
 """Where each kind of weakening shows soonest."""
@@ -91,7 +92,7 @@ def check(contract: Contract, behaviour: Behaviour, folder: Path, journal: Journ
 
 
 def _as_it_stands(found: Checked, bench: Bench, contract: Contract, journal: Journal | None) -> None:
-    settled = False
+    settled, ends = False, set[Outcome]()
     for case in cases(contract, bench.behaviour):
         result = play(bench, contract, case)
         if journal is not None:
@@ -103,8 +104,11 @@ def _as_it_stands(found: Checked, bench: Bench, contract: Contract, journal: Jou
         if case.scenario == "answered":
             found.misfits += _of_answered(result)
         settled |= case.scenario == "lost_response" and result.run.outcome is Outcome.SUCCEEDED
+        ends |= {result.run.outcome} if case.scenario == "followed" else set()
     if contract.looks and contract.reconcile == "allowed" and not settled:
         found.misfits.append("none of its looks ever finds what was lost on the way back")
+    named = {Outcome(end.finding) for end in contract.terminal}
+    found.misfits += [f"nothing that is followed ever ends {end}" for end in sorted(named - ends)]
     found.unsafe += [f"fence: {said}" for said in fences(contract, bench.behaviour)]
     found.misfits = sorted(set(found.misfits))
 

@@ -80,10 +80,18 @@ class Crossings:
 
     def send(self, order: SendOrder, flight: Flight) -> Answer:
         """Write once."""
+        return self._write(self._rendered(order), order, flight, wire=len(self.sent) + 1)
+
+    def fence(self, order: SendOrder, flight: Flight, index: int) -> Answer:
+        """Send a fence: it is nobody's effect."""
+        template = self.contract.fences[index].request
+        made = self.rendered(template, order.payload, order.provider_key, order.account)
+        return self._write(made, order, flight, wire=0)
+
+    def _write(self, made: Rendered, order: SendOrder, flight: Flight, *, wire: int) -> Answer:
         flight.may_have_left = True
-        made = self._rendered(order)
         self.sent.append(Wire(self.clock.now))
-        asked = self.asked(made, order.account, len(self.sent))
+        asked = self.asked(made, order.account, wire)
         script = self.script[len(self.sent) - 1] if len(self.sent) <= len(self.script) else Crossing()
         if asked is None:
             self.astray.append(f"{made.method} {made.target}")
@@ -137,7 +145,10 @@ class Crossings:
         except PayloadRefused:
             return Silent(may_have_left=False, reason="not_rendered")
         for shown in self.service.nature.looks:
-            asked = read(made, body="text", account=order.account, route=shown.path)
+            kind = "json" if shown.method == "POST" else "text"
+            asked = (
+                read(made, body=kind, account=order.account, route=shown.path) if made.method == shown.method else None
+            )
             if asked is not None:
                 return show(self.service, shown, asked, self.clock.now, self.sight)
         self.astray.append(f"{made.method} {made.target}")

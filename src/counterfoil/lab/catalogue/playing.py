@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.words import Basis, Outcome
@@ -11,7 +12,7 @@ from counterfoil.lab.behaviour.service import Effect, Service
 from counterfoil.lab.behaviour.showing import OUTSIDER
 from counterfoil.lab.catalogue.bench import Bench, Run, Stood
 from counterfoil.lab.catalogue.crossing import Crossings
-from counterfoil.lab.catalogue.scenarios import Case
+from counterfoil.lab.catalogue.scenarios import BECOMES_SECONDS, Case
 
 LONG_AGO = 0.0
 """When everything was made that is there before us."""
@@ -36,6 +37,7 @@ def play(bench: Bench, contract: Contract, case: Case) -> Result:
     service = Service(case.nature)
     crossings = Crossings(contract, service, bench.clock, case.script, case.sight)
     crossings.before = lambda ours, asked: _before(ours, asked, case)
+    bench.fenced = case.fenced
     run = bench.play(crossings, assumed=case.assumed, meanwhile=lambda run: _meanwhile(run, case), away=case.away)
     _finally(service, case, bench.clock.now)
     return Result(case, run, tuple(_unsafe(run, case)))
@@ -71,11 +73,24 @@ def _known(service: Service, asked: Asked, account: str) -> None:
 
 
 def _meanwhile(run: Run, case: Case) -> None:
+    if case.becomes:
+        _become(run, case)
     if not case.ended:
         return
     for thing in run.crossings.service.things:
         if thing.ours:
             thing.gone, thing.closed = case.nature.ends == "gone", case.nature.ends == "closed"
+
+
+def _become(run: Run, case: Case) -> None:
+    """What our write left open ends once, when its time has come; that is foreseen when it is made."""
+    service, clock = run.crossings.service, run.crossings.clock
+    for thing in service.things:
+        if thing.ours and not thing.foreseen:
+            thing.foreseen = True
+            clock.at(
+                thing.at + BECOMES_SECONDS, partial(service.become, thing, case.becomes, thing.at + BECOMES_SECONDS)
+            )
 
 
 def _finally(service: Service, case: Case, now: float) -> None:
@@ -116,7 +131,7 @@ def _false_success(run: Run, stood: Stood) -> bool:
         return False
     service = run.crossings.service
     if run.effect_at(stood.seq).startswith("accepted by"):
-        return not any(thing.ours for thing in service.things)
+        return _of_nothing(run)
     if run.crossings.alike and not _of_nothing(run):
         return False
     return not any(effect.wire and effect.at <= stood.at for effect in service.effects)

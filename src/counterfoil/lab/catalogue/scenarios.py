@@ -19,6 +19,8 @@ from counterfoil.lab.catalogue.crossing import Crossing
 HOUR = 3600.0
 LATEST_SECONDS = 17 * HOUR
 """Where nobody assumes how late a request may be, it is as late as three quarters of a day's retention."""
+BECOMES_SECONDS = 90.0
+"""Between the first look and the second: one shows it open, the other how it ends."""
 BROKEN = Sight(broken=True)
 LOST = Crossing(arrives=(), answered=False)
 UNHEARD = Crossing(answered=False)
@@ -50,6 +52,10 @@ class Case:
     """What came of it ends at once."""
     turns: bool = False
     """What is left open turns into the effect in the end."""
+    fenced: bool = False
+    """A person fences it off, once its call has come back."""
+    becomes: str = ""
+    """The state that what is left open is in after `BECOMES_SECONDS`, and from then on."""
 
 
 def cases(contract: Contract, behaviour: Behaviour) -> Iterator[Case]:
@@ -177,6 +183,27 @@ def _other_state(_: Contract, behaviour: Behaviour) -> Iterator[Case]:
                 yield Case("other_state", nature, (once,), turns=turns)
 
 
+def _followed(_: Contract, behaviour: Behaviour) -> Iterator[Case]:
+    """What is left open ends, in each way in which it may."""
+    (nature,) = natures(behaviour)
+    opened = [state for state, is_effect in behaviour.states.items() if is_effect == "open"]
+    ends = [state for state, is_effect in behaviour.states.items() if is_effect != "open"]
+    for state in opened:
+        for end in ends:
+            for answered in (True, False):
+                once = Crossing(answered=answered, fate=Fate(state=state))
+                yield Case("followed", nature, (once,), becomes=end)
+
+
+def _fenced(contract: Contract, behaviour: Behaviour) -> Iterator[Case]:
+    """A fence comes before the original, after it, or beside it, and its own answer may be lost."""
+    late = Crossing(arrives=(contract.send_deadline_seconds + 20.0,), answered=False)
+    for nature in natures(behaviour, "other", "in_flight") if contract.fences else ():
+        for first in (LOST, UNHEARD, late):
+            for fence in (Crossing(), UNHEARD, LOST, BROKE):
+                yield Case("fenced", nature, (first, fence), fenced=True)
+
+
 def _ended(contract: Contract, behaviour: Behaviour) -> Iterator[Case]:
     """It happened, and what came of it has ended when somebody looks, or repeats."""
     for nature in natures(behaviour, "ends"):
@@ -213,6 +240,8 @@ SCENARIOS = {
     "eventual_read": _eventual_read,
     "foreign_object": _foreign,
     "other_state": _other_state,
+    "followed": _followed,
+    "fenced": _fenced,
     "ended": _ended,
 }
 """Each scenario by its name."""

@@ -17,11 +17,12 @@ from counterfoil.domain.contract import (
     Fence,
     Look,
     ProtectionKind,
+    Terminal,
 )
 from counterfoil.domain.words import Coverage
 
-REPEAT, ABSENCE, MATCH, ANSWER, FENCE = "repeat", "absence", "match", "answer", "fence"
-"""What a clause guards: the same key sent again, `not found`, `found`, an answer's word, a fence's."""
+REPEAT, ABSENCE, MATCH, ANSWER, FENCE, END = "repeat", "absence", "match", "answer", "fence", "end"
+"""What a clause guards: the same key sent again, `not found`, `found`, an answer's word, a fence's, how it ends."""
 LONGER = 1000.0
 _change = msgspec.structs.replace
 
@@ -46,6 +47,8 @@ def weakened(contract: Contract) -> Iterator[Weakened]:
         yield from _answers(contract, index, rule)
     for index, fence in enumerate(contract.fences):
         yield from _fences(contract, index, fence)
+    for index, end in enumerate(contract.terminal):
+        yield from _ends(contract, index, end)
 
 
 # -- the same key, sent again ------------------------------------------------------------------------------------------
@@ -176,3 +179,10 @@ def _fences(contract: Contract, index: int, fence: Fence) -> Iterator[Weakened]:
     fences = list(contract.fences)
     fences[index] = _change(fence, won=(*fence.won, *fence.lost))
     yield Weakened(f"fences[{index}].won", FENCE, _change(contract, fences=tuple(fences)), index)
+
+
+def _ends(contract: Contract, index: int, end: Terminal) -> Iterator[Weakened]:
+    """Each end taken for the other one."""
+    terminal = list(contract.terminal)
+    terminal[index] = _change(end, finding="rejected" if end.finding == "succeeded" else "succeeded")
+    yield Weakened(f"terminal[{index}].finding", END, _change(contract, terminal=tuple(terminal)), index)

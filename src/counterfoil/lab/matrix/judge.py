@@ -22,7 +22,7 @@ NO_KILL = frozenset({FAULT, ENDED})
 
 
 def judged(life: Life, kind: str, folder: Path, ended: Callable[[Scene], object] = lambda _: None) -> list[str]:
-    """Play a life and say everything that is not as it must be.
+    """Play a life on a file and say everything that is not as it must be.
 
     Args:
         life: what happens.
@@ -30,17 +30,22 @@ def judged(life: Life, kind: str, folder: Path, ended: Callable[[Scene], object]
         folder: gets the receipts file.
         ended: told of the scene when all is over, while its file still stands.
     """
-    said: list[str] = []
     with played(life, kind, folder) as scene:
-        for moment in life.moments:
-            scene.stage.run(EPOCH + moment.at)
-            said += _against(moment.facts, facts(scene), f"at {moment.at:g} s")
-        said += [f"{FAULT}: {unfired} did not happen" for unfired in unfired_in(scene)]
-        if scene.gate is not None and not scene.gate.refusals:
-            said.append(f"{FAULT}: the file system refused nothing")
-        said += at_end(scene) + scene.violations
+        said = judged_in(scene)
         ended(scene)
         return said
+
+
+def judged_in(scene: Scene) -> list[str]:
+    """The same of a scene that has begun."""
+    said: list[str] = []
+    for moment in scene.life.moments:
+        scene.stage.run(EPOCH + moment.at)
+        said += _against(moment.facts, facts(scene), f"at {moment.at:g} s")
+    said += [f"{FAULT}: {unfired} did not happen" for unfired in unfired_in(scene)]
+    if scene.gate is not None and not scene.gate.refusals:
+        said.append(f"{FAULT}: the file system refused nothing")
+    return said + at_end(scene) + scene.violations
 
 
 def unfired_in(scene: Scene) -> list[str]:

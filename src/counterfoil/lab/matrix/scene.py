@@ -21,6 +21,7 @@ from counterfoil.lab.world.programs import ACTOR
 from counterfoil.lab.world.provider import Provider
 from counterfoil.lab.world.stage import EPOCH, Crashed, Process
 from counterfoil.lab.world.truth import Wire
+from counterfoil.ports.store import Store
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.policies import adopt
 from counterfoil.runtime.worker import Worker
@@ -99,13 +100,17 @@ class Scene(World):
     def begin(self) -> None:
         """Adopt the policy, and start every process that the life names."""
         if self.life.asks:
-            store = SqliteStore(self.path, clock=self.time.now)
+            store = self.plain()
             who = Decider(by="user:lea", reason="we begin", how="terminal", seen=0)
             adopt(store, policy_for(self.life.asks), who, replaces="")
             store.close()
         for name in dict.fromkeys(act.by for act in self.life.acts):
             mine = (act for act in self.life.acts if act.by == name)
             self._live(name, sorted(mine, key=lambda act: act.at))
+
+    def plain(self) -> Store:
+        """The store, in nobody's hands."""
+        return SqliteStore(self.path, clock=self.time.now)
 
     def _live(self, name: str, acts: list[Act]) -> None:
         """Do one thing after the other; where the process dies, another of its name does what is left."""
@@ -193,9 +198,16 @@ def played(life: Life, kind: str, folder: Path) -> Iterator[Scene]:
         scene = Scene(life, kind, folder / "receipts.db", gate)
         if gate is not None:
             gate.clock = lambda: scene.stage.now
-        time.world = scene
-        try:
-            scene.begin()
+        with begun(scene):
             yield scene
-        finally:
-            scene.end()
+
+
+@contextlib.contextmanager
+def begun(scene: Scene) -> Iterator[None]:
+    """Let the world be a scene's for a while."""
+    time.world = scene
+    try:
+        scene.begin()
+        yield
+    finally:
+        scene.end()

@@ -196,8 +196,8 @@ def duplicate_is_one() -> None:
     verdict = reading._verdict  # noqa: SLF001 - likewise
     changed: Any = reading
 
-    def read(look: Any, page: Any, mine: Any, sought: Any) -> Any:
-        found = verdict(look, page, mine, sought)
-        return verdict(look, page, mine[:1], sought) if found.kind is ReadingKind.DUPLICATE else found
+    def read(look: Any, page: Any, mine: Any, *given: Any) -> Any:
+        found = verdict(look, page, mine, *given)
+        return verdict(look, page, mine[:1], *given) if found.kind is ReadingKind.DUPLICATE else found
 
     changed._verdict = read  # noqa: SLF001 - likewise

@@ -11,9 +11,9 @@ from counterfoil.lab.mutants import answers, claims, disk, looks, people, runnin
 from counterfoil.lab.world.options import NIGHT_SECONDS
 
 WORLDS, APPROVALS, IMAGES, DEMO, TAMPER = "simulate", "approvals", "images", "demo", "tamper"
-MATRIX = "matrix"
+MATRIX, RACE = "matrix", "race"
 """What notices a mutant: virtual worlds, cases of approvals, crash images, the demo, a book that is tampered with,
-cells of the crash matrix."""
+cells of the crash matrix, two callers of one operation in a database."""
 BAR = 48
 """The list that must be noticed, whole; what is numbered beyond it, simulation or the field has added."""
 
@@ -72,7 +72,6 @@ def _pending(number: int, slug: str, rule: str, awaits: str) -> Mutant:
 
 ABSENCE = "The contract catalogue, evidence rules, and absence that is actually proven"
 LOCAL = "Inside the caller's own transaction: the refund requested once, and a COMMIT whose answer was lost"
-POSTGRESQL = "PostgreSQL, and the fastest durable guard there is"
 """Issues by their titles, so that whoever builds them finds what awaits them."""
 
 LOST = {"answered": 1.0, "reply_lost": 2.0}
@@ -139,9 +138,7 @@ CATALOGUE: tuple[Mutant, ...] = (
         27, "pause_before_write", "Write after a pause between the last check and the first byte.",
         f"the kernel-bounded sender, which {ABSENCE!r} leaves for later",
     ),
-    _pending(
-        28, "select_then_update", "Claim by a read and a write of its own, at READ COMMITTED.", POSTGRESQL
-    ),
+    _elsewhere(28, claims.select_then_update, "I11", RACE, 3),
     _hunted(29, answers.exception_only, "I6", rates={"interrupt": 0.05}),
     _elsewhere(30, disk.synchronous_normal, "I6", IMAGES, 9),
     _elsewhere(31, transport.transport_retries, "I3", DEMO, 5),

@@ -234,6 +234,20 @@ def no_deadline_before_write() -> None:
     changed._send = lambda self, effect: send(self, msgspec.structs.replace(effect, deadline=float("inf")))  # noqa: SLF001
 
 
+def select_then_update() -> None:
+    """Claim by a read and a write of its own, at READ COMMITTED."""
+    from counterfoil.store import locks, transaction
+
+    write = transaction._write  # noqa: SLF001 - a mutant replaces what nobody may call
+    place: Any = locks
+    place.TAKE = b"SELECT $1::text[], $2::boolean[], $3::bigint[]"
+    place.ROWS = b"SELECT n FROM operation WHERE n = ANY ($1::bigint[])"
+    changed: Any = transaction
+    changed._write = lambda db, history, *decided: write(  # noqa: SLF001 - likewise
+        db, transaction.standing(db, history.operation.id), *decided
+    )
+
+
 def settle_not_fenced() -> None:
     """Write an outcome over whatever was written meanwhile."""
     import msgspec

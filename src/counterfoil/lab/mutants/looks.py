@@ -25,13 +25,13 @@ def _absence_without(*reasons: str) -> None:
 def not_found_is_absent() -> None:
     """Take any 404 for proof, without a known item in the same look."""
     from counterfoil.domain import absence as conditions
-    from counterfoil.domain import reading
+    from counterfoil.domain import page as pages
 
     _absence_without(conditions.NO_POSITIVE, conditions.NO_NEGATIVE)
-    page = reading._page  # noqa: SLF001 - a mutant replaces what nobody may call
-    changed: Any = reading
-    changed._page = lambda look, answer: (  # noqa: SLF001 - likewise
-        reading._Page() if getattr(answer, "status", 0) == 404 else page(look, answer)  # noqa: PLR2004, SLF001
+    page = pages._page  # noqa: SLF001 - a mutant replaces what nobody may call
+    changed: Any = pages
+    changed._page = lambda look, answer, **given: (  # noqa: SLF001 - likewise
+        pages.Page() if getattr(answer, "status", 0) == 404 else page(look, answer, **given)  # noqa: PLR2004
     )
 
 

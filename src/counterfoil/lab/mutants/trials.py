@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.mutants.catalogue import APPROVALS, DEMO, IMAGES, MATRIX, TAMPER, WORLDS, Mutant
+from counterfoil.lab.mutants.catalogue import APPROVALS, DEMO, IMAGES, MATRIX, RACE, TAMPER, WORLDS, Mutant
 from counterfoil.lab.shares import told_by
 from counterfoil.lab.world.score import law_of
 
@@ -155,6 +155,14 @@ def _in_cells(mutant: Mutant, slug: str | None, worlds: range, keep: Path | None
     return Broken(law=law_of(said), said=said, where=where, operations=sum(row["lives"] for row in rows))
 
 
+def _in_a_race(mutant: Mutant, slug: str | None, worlds: range, keep: Path | None) -> Broken:
+    del mutant, worlds, keep
+    (told,) = told_by(slug, "counterfoil.lab.mutants.racing")
+    twice = told["twice"]
+    said = f"{len(twice)} of {told['races']} operations were sent by both of two callers"
+    return Broken(law="I11", said=said, where=twice[0], operations=told["races"]) if twice else Broken()
+
+
 SUBJECTS: Mapping[str, Subject] = {
     WORLDS: _in_worlds,
     APPROVALS: _in_approvals,
@@ -162,5 +170,6 @@ SUBJECTS: Mapping[str, Subject] = {
     IMAGES: _in_images,
     TAMPER: _in_a_book,
     MATRIX: _in_cells,
+    RACE: _in_a_race,
 }
 """What runs each subject."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +53,35 @@ class Time(ModuleType):
         return world.stage.now + (world.skew.get(process.host, 0.0) if process else 0.0)
 
 
-class SimStore(SqliteStore):
-    """The real store; before and after each of its commits the process may stop, die or be told that it failed."""
+class Struck:
+    """A store's writes; before and after each commit the process may stop, die or be told that it failed."""
+
+    _world: World
+    _process: Process
+    _durable: Callable[[Command], Reply]
+
+    def _written(self, command: Command) -> Reply:
+        world = self._world
+        kind = type(command).__name__
+        world.about = about(command)
+        world.point(f"before {kind}")
+        if world.store_fails():
+            self._process.sure = False
+            raise StoreBusy(str(world.path))
+        reply = self._durable(command)
+        world.about = about(command)
+        if world.strikes("ack_lost"):
+            self._process.sure = False
+            world.seen(f"the acknowledgement of {kind} was lost")
+            world.trace("lost", type(reply).__name__)
+            raise StoreBusy(str(world.path))
+        world.committed(command, reply)
+        world.point(f"after {kind}")
+        return reply
+
+
+class SimStore(Struck, SqliteStore):
+    """The real store of a file."""
 
     def __init__(self, world: World, process: Process) -> None:
         self._world, self._process = world, process
@@ -66,25 +94,6 @@ class SimStore(SqliteStore):
         self._world, self._process = world, process
         self._seen, self._seen_at = rows.latest(self._connection()), self._world.time.monotonic()
         self._policy_at = self._stood_at = 0.0
-
-    def _written(self, command: Command) -> Reply:
-        world = self._world
-        kind = type(command).__name__
-        world.about = about(command)
-        world.point(f"before {kind}")
-        if world.store_fails():
-            self._process.sure = False
-            raise StoreBusy(str(self.path))
-        reply = self._durable(command)
-        world.about = about(command)
-        if world.strikes("ack_lost"):
-            self._process.sure = False
-            world.seen(f"the acknowledgement of {kind} was lost")
-            world.trace("lost", type(reply).__name__)
-            raise StoreBusy(str(self.path))
-        world.committed(command, reply)
-        world.point(f"after {kind}")
-        return reply
 
     def drop(self) -> None:
         """Let go of the file for good."""

@@ -279,7 +279,7 @@ class World:
             store = self.stores.pop()
             store.again(self, process)
         else:
-            store = SimStore(self, process)
+            store = self.store_of(process)
         ledger = Ledger(store, actor=actor)
         roster = SimRoster(self, process)
         drawer = SimDrawer(self, roster, f"{self.options.seed} {len(self.workers)} {process.name}")
@@ -294,6 +294,10 @@ class World:
             ledger.register(registered)
         self._ledgers[process] = ledger
         return ledger
+
+    def store_of(self, process: Process) -> SimStore:
+        """Open the store of a process."""
+        return SimStore(self, process)
 
     def guarded(self, ledger: Ledger, kind: str) -> GuardedHttp:
         """One of a ledger's actions."""

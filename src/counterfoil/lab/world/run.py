@@ -21,7 +21,7 @@ from counterfoil.lab.world.score import STANDS
 from counterfoil.lab.world.stage import EPOCH
 from counterfoil.runtime import executor
 from counterfoil.runtime.policies import adopt
-from counterfoil.store import opening, sqlite
+from counterfoil.store import opening, reckoning, sqlite
 from counterfoil.store.sqlite import SqliteStore
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a folder of our own in it
@@ -31,7 +31,7 @@ MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - 
 @contextlib.contextmanager
 def virtual() -> Iterator[None]:
     """Let the modules that read a clock read the world's."""
-    places: list[Any] = [executor, sqlite, opening]
+    places: list[Any] = [executor, sqlite, opening, reckoning]
     real = [place.time for place in places]
     for place in places:
         place.time = time
