@@ -96,11 +96,10 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
         raise RunFailed(f"{said}: a worker that waits as long as it may could not end in time")
     if asked.command == "chaos":
         _stored_in(asked)
-    _meant(asked)
     return asked
 
 
-def _meant(asked: argparse.Namespace) -> None:
+def meant(asked: argparse.Namespace) -> None:
     """Refuse options that nothing would come of: whoever gave them must not take the answer for theirs.
 
     Raises:

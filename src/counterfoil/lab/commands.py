@@ -85,6 +85,7 @@ def _carry_out(asked: argparse.Namespace) -> int:
     if sys.stdout is None:
         raise RunFailed("standard output is closed: nobody would hear what came out")
     checked(asked.sabotage, asked.command)
+    command_line.meant(asked)
     return _RUNS[asked.command](asked)
 
 
