@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from rich.text import Text
 
 from counterfoil.cli.marks import RED, SUCCEEDED
 from counterfoil.lab.chaos import MUST_BE_NOUGHT
+from counterfoil.lab.fitted import fitted, table_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,16 +21,14 @@ COUNTED = ("operations", "effects", "sends", "unknown_seen", "safe_to_retry", "m
 def show(result: Mapping[str, Any], console: Console) -> None:
     """Print all of it."""
     for group in BEFELL:
-        table = Table(*(_named(name) for name in result[group]), box=SIMPLE_HEAD, pad_edge=False, title=_named(group))
-        table.title_justify = "left"
-        table.add_row(*map(str, result[group].values()))
-        console.print(table)
-    counts = Table(*map(_named, COUNTED), box=SIMPLE_HEAD, pad_edge=False)
-    counts.add_row(*(str(result[name]) for name in COUNTED))
-    noughts = Table(*map(_named, MUST_BE_NOUGHT), box=SIMPLE_HEAD, pad_edge=False)
-    noughts.add_row(*(Text(str(result[n]), style=f"bold {RED if result[n] else SUCCEEDED}") for n in MUST_BE_NOUGHT))
-    console.print(counts)
-    console.print(noughts)
+        table = table_of(_named(group), "", right=(1,))
+        for name, count in result[group].items():
+            table.add_row(_named(name), str(count))
+        console.print(fitted(table, console))
+    table = table_of("it came to", "", right=(1,))
+    for name in (*COUNTED, *MUST_BE_NOUGHT):
+        table.add_row(_named(name), _figure(name, result[name]))
+    console.print(fitted(table, console))
     console.print(f"{result['kills']} kills in {result['seconds']:.0f} s; the disk was full by {result['disk_full']}.")
     if result["ok"]:
         console.print(
@@ -39,6 +36,12 @@ def show(result: Mapping[str, Any], console: Console) -> None:
         )
     else:
         console.print(Text("Not every figure is what it must be.", style=f"bold {RED}"))
+
+
+def _figure(name: str, value: int) -> Text:
+    if name in MUST_BE_NOUGHT:
+        return Text(str(value), style=f"bold {RED}" if value else SUCCEEDED)
+    return Text(str(value))
 
 
 def _named(name: str) -> str:

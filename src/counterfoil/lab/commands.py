@@ -7,9 +7,9 @@ import importlib
 import json
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from counterfoil.cli import exits
 from counterfoil.domain.errors import CounterfoilError
@@ -17,9 +17,6 @@ from counterfoil.lab import arguments as command_line
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.processes import NotReady
 from counterfoil.lab.sabotage import checked
-
-if TYPE_CHECKING:
-    from counterfoil.lab.simulate import Plan
 
 Step = Callable[[str], None]
 """Is told what a run has come to."""
@@ -65,7 +62,10 @@ def _serve(name: str, *rest: str) -> int:
 
 def _carry_out(asked: argparse.Namespace) -> int:
     checked(asked.sabotage, asked.command)
-    return _RUNS[asked.command](asked)
+    code = _RUNS[asked.command](asked)
+    if asked.sabotage and code == HELD:
+        print(f"counterfoil-lab: {asked.sabotage} was off, and nothing noticed", file=sys.stderr, flush=True)
+    return code
 
 
 def _recorded(asked: argparse.Namespace, steps: int, play: Callable[[Path, Step], dict[str, Any]]) -> dict[str, Any]:
@@ -168,8 +168,8 @@ def _simulate(asked: argparse.Namespace) -> int:
     from counterfoil.lab import simulate
 
     plan = simulate.Plan(operations=asked.operations, seed=asked.seed, sabotage=asked.sabotage)
-    if asked.world is not None:
-        return _one_world(plan, asked.world, as_json=asked.json)
+    if asked.world is not None or asked.options is not None:
+        return _told(simulate.story(plan, asked.options or asked.world), as_json=asked.json)
     result = _recorded(asked, plan.worlds, lambda top, step: simulate.run(plan, top if asked.keep else None, step))
     if not asked.json:
         from counterfoil.cli.terminal import console
@@ -179,14 +179,14 @@ def _simulate(asked: argparse.Namespace) -> int:
     return _ended(result, as_json=asked.json)
 
 
-def _one_world(plan: Plan, world: int, *, as_json: bool) -> int:
+def _told(story: Iterator[dict[str, Any]], *, as_json: bool) -> int:
+    """Tell one world; its last line is the result."""
     from counterfoil.cli.terminal import console
-    from counterfoil.lab.simulate import story
     from counterfoil.lab.simulate_page import tell
 
     if not as_json:
-        return BROKEN if tell(story(plan, world), console()) else HELD
-    *_, last = story(plan, world)
+        return BROKEN if tell(story, console()) else HELD
+    *_, last = story
     return _ended({**last, "ok": not last["violations"]}, as_json=True)
 
 
@@ -196,6 +196,8 @@ def _exhaust(asked: argparse.Namespace) -> int:
 
     kinds = KINDS if asked.kind == "all" else (asked.kind,)
     plan = exhaust.Plan(faults=asked.faults, kinds=kinds, most=asked.most, sabotage=asked.sabotage)
+    if asked.path is not None:
+        return _told(exhaust.story(plan, asked.first_send, asked.path), as_json=asked.json)
     result = _recorded(asked, len(plan.tasks), lambda top, step: exhaust.run(plan, step, top if asked.keep else None))
     if not asked.json:
         from counterfoil.cli.terminal import console

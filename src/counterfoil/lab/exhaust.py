@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,13 @@ from typing import Any
 import msgspec
 
 from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.repeating import command
 from counterfoil.lab.shares import cores, told_by
 from counterfoil.lab.world.options import BASES
 from counterfoil.lab.world.provider import KINDS
 
 SWITCHES = 1
+STORY = "counterfoil.lab.world.story"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,9 +72,29 @@ def run(plan: Plan, step: Callable[[str], None], keep: Path | None = None) -> di
             "operations": 1, "callers": 2, "workers": 1, "faults": plan.faults, "switches": plan.switches,
             "first_send": list(BASES),
         },
+        "sabotage": plan.sabotage,
         "rows": rows, "violations": violations, "complete": complete, "seconds": round(time.monotonic() - started, 2),
         "ok": not violations and (complete or plan.most is not None),
     }  # fmt: skip
+
+
+def story(plan: Plan, base: str, path: str) -> Iterator[dict[str, Any]]:
+    """One schedule as it happens; its last line says which laws it broke.
+
+    Args:
+        plan: of one kind.
+        base: what becomes of the first send.
+        path: as the search named it.
+
+    Raises:
+        RunFailed: that search has no such path.
+    """
+    (kind,) = plan.kinds
+    given = ("follow", kind, base, str(plan.faults), str(plan.switches), path)
+    for line in told_by(plan.sabotage, STORY, *given):
+        if line.get("strayed"):
+            raise RunFailed(f"--path {path}: no schedule of {kind} from {base} with {plan.faults} faults goes there")
+        yield line
 
 
 def _explored(plan: Plan, keep: Path | None, kind: str, base: str) -> dict[str, Any]:
@@ -81,4 +103,7 @@ def _explored(plan: Plan, keep: Path | None, kind: str, base: str) -> dict[str, 
     lines = list(told_by(plan.sabotage, "counterfoil.lab.world.searching", *given))
     if len(lines) != 1:
         raise RunFailed(f"the search of {kind} from {base} did not come to an end")
-    return lines[0]
+    (row,) = lines
+    named = ("--kind", kind, "--faults", plan.faults, "--first-send", base, "--path")
+    again = [command("exhaust", *named, each["path"], sabotage=plan.sabotage) for each in row["broken"]]
+    return row | {"broken": [each | {"again": said} for each, said in zip(row["broken"], again, strict=True)]}

@@ -1,0 +1,76 @@
+"""Tables that fit the terminal: one that is too wide for it is told row by row, and no word of it is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.measure import Measurement
+from rich.table import Column, Table
+from rich.text import Text
+
+from counterfoil.cli.marks import QUIET
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+READABLE_COLUMNS = 20
+"""A sentence in less than this is a stack of single words."""
+BETWEEN_COLUMNS, EDGES = 3, 2
+
+
+def table_of(*headers: str, right: tuple[int, ...] = ()) -> Table:
+    """An empty table as the laboratory prints them.
+
+    Args:
+        headers: of its columns.
+        right: the places of those that hold numbers.
+    """
+    table = Table(*headers, box=SIMPLE_HEAD, pad_edge=False)
+    for place in right:
+        table.columns[place].justify = "right"
+    return table
+
+
+_ONE = {"switches": "switch", "lives": "life", "boundaries": "boundary"}
+"""Words of which one is not the same without its last letter."""
+
+
+def counted(count: int, what: str) -> str:
+    """A number and what there is so often of, in the plural: `1 cell`, `1,200 cells`."""
+    return f"{count:,} {what}" if count != 1 else f"1 {_ONE.get(what) or what.removesuffix('s')}"
+
+
+def fitted(table: Table, console: Console, width: int | None = None) -> RenderableType:
+    """Return the table, or where it has no room for what stands beside each other, a paragraph for each of its rows.
+
+    Args:
+        table: with a header.
+        console: where it will be printed.
+        width: of the page; None: the console's.
+    """
+    for column in table.columns:
+        column.overflow = "fold"
+    between = BETWEEN_COLUMNS * (len(table.columns) - 1) + EDGES
+    least = sum(_least(column, console) for column in table.columns) + between
+    return table if least <= (width or console.width) else Group(*_paragraphs(table))
+
+
+def _least(column: Column, console: Console) -> int:
+    """How wide a column must be: its longest word has room, and a sentence can be read."""
+    cells = [Measurement.get(console, console.options, cell) for cell in (column.header, *column.cells)]
+    return max(max(cell.minimum, min(cell.maximum, READABLE_COLUMNS)) for cell in cells)
+
+
+def _paragraphs(table: Table) -> Iterator[RenderableType]:
+    for row in zip(*(column.cells for column in table.columns), strict=True):
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        for cell, column in zip(row, table.columns, strict=True):
+            if str(cell):
+                grid.add_row(Text(str(column.header), style=QUIET), cell)
+        grid.columns[1].overflow = "fold"
+        yield Text("")
+        yield grid
+    yield Text("")
