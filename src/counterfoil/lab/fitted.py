@@ -66,11 +66,9 @@ def _least(column: Column, console: Console) -> int:
 
 def _paragraphs(table: Table) -> Iterator[RenderableType]:
     for row in zip(*(column.cells for column in table.columns), strict=True):
-        grid = Table.grid(padding=(0, 2, 0, 0))
-        for cell, column in zip(row, table.columns, strict=True):
-            if str(cell):
-                grid.add_row(Text(str(column.header), style=QUIET), cell)
-        grid.columns[1].overflow = "fold"
         yield Text("")
-        yield grid
+        for cell, column in zip(row, table.columns, strict=True):
+            named = Text(f"{column.header}  " if column.header else "", style=QUIET, overflow="fold")
+            if str(cell):
+                yield named.append_text(cell if isinstance(cell, Text) else Text(str(cell), style="default"))
     yield Text("")
