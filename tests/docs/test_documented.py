@@ -161,17 +161,27 @@ def test_the_how_to_names_all_that_a_certified_worker_is_told(tmp_path: Path) ->
 
 
 def test_the_readme_guards_a_function_as_printed(tmp_path: Path) -> None:
-    """The README's five lines run as they stand, with the reader's own provider call."""
+    """Pasted as it stands it runs, twice with one effect, and the command line imports it without calling anything."""
     (source,) = [text for language, text in blocks(ROOT / "README.md") if language == "python"]
+    (tmp_path / "refunds.py").write_text(source, encoding="utf-8")
+    for _ in range(2):
+        run = subprocess.run(
+            [sys.executable, "refunds.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (run.stdout.split(), run.stderr) == (["succeeded", "re_order-1042"], "")
+    verify = ["verify", "--deep", "--store", "receipts.db", "--actions", "refunds:ledger"]
+    run = subprocess.run(
+        [sys.executable, "-m", "counterfoil.cli", *verify], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert (run.returncode, run.stderr) == (0, ""), run.stdout
+    assert "1 operation," in run.stdout
 
-    def send_refund(order_id: str, amount: int, *, idempotency_key: str) -> dict[str, Any]:
-        return {"id": f"re_{order_id}", "amount": amount, "key": idempotency_key}
 
-    page = Page(tmp_path, {"send_refund": send_refund})
-    page.python(source)
-    assert page.printed.split()[0] == "succeeded"
-    assert page.names["refund_id"] == "re_order-1042"
-    page.names["ledger"].close()
+def test_the_readme_leads_to_every_page() -> None:
+    """Whoever begins there finds each page of the documentation."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if f"](docs/{page.name})" not in text] == []
 
 
 def test_the_contract_of_the_page_is_loaded_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

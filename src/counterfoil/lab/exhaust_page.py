@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from counterfoil.cli.marks import QUIET, RED, STRONG, SUCCEEDED
-from counterfoil.cli.terminal import safe
-from counterfoil.lab.fitted import counted, fitted, table_of
+from counterfoil.cli.terminal import counted, safe
+from counterfoil.lab.fitted import fitted, table_of
 from counterfoil.lab.simulate_page import short
 
 if TYPE_CHECKING:

@@ -34,15 +34,6 @@ def table_of(*headers: str, right: tuple[int, ...] = ()) -> Table:
     return table
 
 
-_ONE = {"switches": "switch", "lives": "life", "boundaries": "boundary"}
-"""Words of which one is not the same without its last letter."""
-
-
-def counted(count: int, what: str) -> str:
-    """A number and what there is so often of, in the plural: `1 cell`, `1,200 cells`."""
-    return f"{count:,} {what}" if count != 1 else f"1 {_ONE.get(what) or what.removesuffix('s')}"
-
-
 def fitted(table: Table, console: Console, width: int | None = None) -> RenderableType:
     """Return the table, or where it has no room for what stands beside each other, a paragraph for each of its rows.
 

@@ -8,9 +8,10 @@ import re
 import pytest
 from rich.console import Console
 
+from counterfoil.cli.terminal import counted
 from counterfoil.lab import chaos_page, exhaust_page, kill_page, simulate_page
 from counterfoil.lab.chaos import MUST_BE_NOUGHT
-from counterfoil.lab.fitted import counted, fitted, table_of
+from counterfoil.lab.fitted import fitted, table_of
 from counterfoil.lab.images import page as images_page
 from counterfoil.lab.images.share import PRODUCT, ROLLBACK, WEAK
 from counterfoil.lab.kill_window import Window

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from counterfoil.cli.marks import RED, STRONG, SUCCEEDED
-from counterfoil.lab.fitted import counted, fitted, table_of
+from counterfoil.cli.terminal import counted
+from counterfoil.lab.fitted import fitted, table_of
 from counterfoil.lab.images.share import PRODUCT, ROLLBACK, WEAK
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from counterfoil.cli.marks import AMBER, QUIET, RED, STRONG, SUCCEEDED
-from counterfoil.cli.terminal import safe
-from counterfoil.lab.fitted import counted, fitted, table_of
+from counterfoil.cli.terminal import counted, safe
+from counterfoil.lab.fitted import fitted, table_of
 from counterfoil.lab.matrix.cells import ROWS
 from counterfoil.lab.matrix.expected import CODES
 
