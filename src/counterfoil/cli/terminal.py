@@ -60,12 +60,18 @@ def console(stream: TextIO | None = None) -> Console:
         force_terminal=terminal,
         color_system="auto" if wants_colour(out) else None,
         no_color=not wants_colour(out),
-        width=None if terminal else PIPE_COLUMNS,
+        width=None if terminal else _piped_columns(),
         markup=False,
         emoji=False,
         highlight=False,
         legacy_windows=False,
     )
+
+
+def _piped_columns() -> int:
+    """What COLUMNS says, where it says a width (POSIX, environment variables); else what people read side by side."""
+    said = os.environ.get("COLUMNS", "")
+    return int(said) if said.isascii() and said.isdecimal() and int(said) > 0 else PIPE_COLUMNS
 
 
 def print_json(value: object) -> None:

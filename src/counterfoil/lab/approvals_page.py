@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from counterfoil.cli.marks import RED, STRONG, SUCCEEDED
+from counterfoil.cli.marks import QUIET, RED, STRONG, SUCCEEDED
 from counterfoil.lab.fitted import fitted, table_of
 
 if TYPE_CHECKING:
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 ZERO = ("bytes_sent_without_authority", "approvals_used_twice")
 """Figures that must be nought."""
+AUTHORISED = (
+    "authorised: claims that people's approvals allowed. Fewer may be sent, where somebody died in between; never more."
+)
 COUNTED = ("cases", "mutations_refused")
 
 
@@ -28,6 +31,7 @@ def show(result: Mapping[str, Any], console: Console) -> None:
         sums = [str(sum(row[name] for row in rows)) for name in ("sent", "effects", "authorised")]
         table.add_row(Text(kind, style=STRONG), str(len(rows)), *sums, _share(rows))
     console.print(fitted(table, console))
+    console.print(Text(AUTHORISED, style=QUIET))
     for row in (row for row in result["rows"] if not row["held"]):
         console.print(Text(row["case"], style=f"bold {RED}"))
         console.print(f"  expected  {row['expected']}", markup=False)
