@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 READABLE_COLUMNS = 20
 """A sentence in less than this is a stack of single words."""
-BETWEEN_COLUMNS, EDGES = 3, 2
+BLANKS, EDGES = (1, 0), 2
+"""At both sides of a cell: as a table usually is, and as tight as it can be."""
 
 
 def table_of(*headers: str, right: tuple[int, ...] = ()) -> Table:
@@ -35,7 +36,7 @@ def table_of(*headers: str, right: tuple[int, ...] = ()) -> Table:
 
 
 def fitted(table: Table, console: Console, width: int | None = None) -> RenderableType:
-    """Return the table, or where it has no room for what stands beside each other, a paragraph for each of its rows.
+    """Return the table, a tight one where it must be, or where that has no room either a paragraph for each row.
 
     Args:
         table: with a header.
@@ -44,9 +45,12 @@ def fitted(table: Table, console: Console, width: int | None = None) -> Renderab
     """
     for column in table.columns:
         column.overflow = "fold"
-    between = BETWEEN_COLUMNS * (len(table.columns) - 1) + EDGES
-    least = sum(_least(column, console) for column in table.columns) + between
-    return table if least <= (width or console.width) else Group(*_paragraphs(table))
+    least = sum(_least(column, console) for column in table.columns) + EDGES
+    for blanks in BLANKS:
+        if least + (2 * blanks + 1) * (len(table.columns) - 1) <= (width or console.width):
+            table.padding = (0, blanks)
+            return table
+    return Group(*_paragraphs(table))
 
 
 def _least(column: Column, console: Console) -> int:
