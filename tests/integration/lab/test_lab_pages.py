@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import io
+import json
 import re
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
 
 from counterfoil.cli.terminal import counted
-from counterfoil.lab import chaos_page, exhaust_page, kill_page, simulate_page
+from counterfoil.lab import approvals_page, chaos_page, exhaust_page, kill_page, simulate_page
+from counterfoil.lab.catalogue import command as catalogue_command
 from counterfoil.lab.chaos import MUST_BE_NOUGHT
+from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.fitted import fitted, table_of
 from counterfoil.lab.images import page as images_page
 from counterfoil.lab.images.share import PRODUCT, ROLLBACK, WEAK
 from counterfoil.lab.kill_window import Window
 from counterfoil.lab.matrix import command as matrix_command
 from counterfoil.lab.matrix import page as matrix_page
+from counterfoil.lab.matrix.judge import _against
 from counterfoil.lab.mutants import command as mutants_command
 from counterfoil.lab.mutants import page as mutants_page
 
@@ -162,6 +168,41 @@ def test_the_mutants_beyond_the_list_are_counted():
     said = printed(mutants_page.show, result, 120)
     assert "44 of the list's 48 noticed" in said
     assert "10 beyond the list noticed" in said
+
+
+def test_facts_are_told_in_words():
+    """What the matrix wanted and found is told without Python's spelling, and a number is no yes."""
+    said = _against(
+        {"permitted": frozenset({"wait", "ask"}), "owned": True, "sends": 1, "step": ""}, {"sends": 2}, "at 3 s"
+    )
+    assert said == [
+        "stands: at 3 s permitted is not there, not ask, wait", "stands: at 3 s owned is not there, not yes",
+        "stands: at 3 s sends is 2, not 1", "stands: at 3 s step is not there, not nothing",
+    ]  # fmt: skip
+
+
+def test_a_rule_that_nothing_noticed_is_told():
+    """A run that holds although a rule is off says so, whatever its page says."""
+    argv = [sys.executable, "-m", "counterfoil.lab", "exhaust", "--kind", "key", "--most", "1"]
+    run = subprocess.run(
+        [*argv, "--sabotage", "absence_without_horizon", "--json"], capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert (run.returncode, json.loads(run.stdout)["sabotage"]) == (0, "absence_without_horizon")
+    assert "absence_without_horizon was off, and nothing noticed" in run.stderr
+
+
+def test_a_contract_without_a_behaviour_is_refused_in_words():
+    """There is one in the catalogue, and nothing to check it against."""
+    with pytest.raises(RunFailed, match=r"^--contract lab\.lookup: no behaviour to check it against is described; "):
+        catalogue_command.chosen("lab.lookup")
+
+
+def test_authorised_is_explained():
+    """More may have been allowed than was sent."""
+    row = {"case": "use: one", "sent": 9, "effects": 9, "authorised": 12, "held": True}
+    result = {"rows": [row], **dict.fromkeys((*approvals_page.COUNTED, *approvals_page.ZERO), 0), "ok": True}
+    assert "Fewer may be sent" in printed(approvals_page.show, result, 80)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import subprocess
 import sys
 
@@ -65,6 +66,13 @@ def test_the_hardest_are_noticed():
     assert (code, told["survivors"], told["broken_without"]) == (0, [], [])
     assert (told["killed"], told["mutants"]) == (len(HARDEST), BAR)
     assert all(row["law"] in MUTANTS[row["slug"]].laws for row in told["rows"])
+    shown = next(row for row in told["rows"] if row["subject"] == "simulate")
+    run = subprocess.run(
+        [sys.executable, "-m", "counterfoil.lab", *shlex.split(shown["again"])[1:], "--json"],
+        capture_output=True, text=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    assert (run.returncode, shown["said"] in json.loads(run.stdout)["violations"]) == (1, True)
+    assert all(row["again"].startswith("counterfoil-lab ") for row in told["rows"])
     out = Console(file=io.StringIO(), width=120)
     page.show(told, out)
     assert all(slug in out.file.getvalue() for slug in HARDEST)

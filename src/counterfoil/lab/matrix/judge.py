@@ -62,7 +62,9 @@ def _spelled(fact: object) -> str:
         return ", ".join(map(str, sorted(fact) if isinstance(fact, frozenset) else fact)) or "none"
     if isinstance(fact, bool):
         return "yes" if fact else "no"
-    return "empty" if fact in ("", None) else str(fact)
+    if fact is None:
+        return "not there"
+    return str(fact) or "nothing"
 
 
 def facts(scene: Scene) -> dict[str, Any]:
