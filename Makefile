@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 
 help:
 	@echo "make install   set up .venv from the hashed requirement files"
-	@echo "make demo      one agent, three accidents, with and without receipts (under a minute)"
+	@echo "make demo      one agent, three accidents, with and without receipts (under a minute after the set-up)"
 	@echo "make test      the whole test suite"
 	@echo "make check     lint, types, import direction, full coverage of domain and plans"
 	@echo "make bench     what a receipt costs on this machine"

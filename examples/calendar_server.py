@@ -56,7 +56,9 @@ class CannotStart(RuntimeError):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until told to end; the exit code is 0 after an ordinary end and 2 when serving could not begin."""
-    parser = argparse.ArgumentParser(prog="calendar_server.py", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="calendar_server.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--port", type=int, default=PORT, help=f"where to listen (default {PORT}, 0 picks a free one)")
     parser.add_argument(
         "--delay", type=float, default=0.0, metavar="SECONDS", help="hold back each other answer to a PUT"

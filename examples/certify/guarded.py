@@ -1,6 +1,6 @@
 """A worker that refunds one order behind a receipt: however often it is killed and started, it sends once.
 
-    counterfoil-lab certify -- python examples/certify/guarded.py
+    .venv/bin/counterfoil-lab certify -- .venv/bin/python examples/certify/guarded.py
 
 Its last word is the outcome; it exits 0 where the refund took place, 1 where nobody knows yet.
 """

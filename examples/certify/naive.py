@@ -1,6 +1,6 @@
 """The same refund as it is written every day: whatever is not an answer is tried again.
 
-counterfoil-lab certify -- python examples/certify/naive.py
+.venv/bin/counterfoil-lab certify -- .venv/bin/python examples/certify/naive.py
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import inspect
 import io
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -161,17 +162,29 @@ def test_the_how_to_names_all_that_a_certified_worker_is_told(tmp_path: Path) ->
 
 
 def test_the_readme_guards_a_function_as_printed(tmp_path: Path) -> None:
-    """The README's five lines run as they stand, with the reader's own provider call."""
+    """Pasted as it stands it runs, twice with one effect, and the command line imports it without calling anything."""
     (source,) = [text for language, text in blocks(ROOT / "README.md") if language == "python"]
+    (tmp_path / "refunds.py").write_text(source, encoding="utf-8")
+    for _ in range(2):
+        run = subprocess.run(
+            [sys.executable, "refunds.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (run.stdout.split(), run.stderr) == (["succeeded", "re_order-1042"], "")
+    verify = ["verify", "--deep", "--store", "receipts.db", "--actions", "refunds:ledger"]
+    run = subprocess.run(
+        [sys.executable, "-m", "counterfoil.cli", *verify], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert (run.returncode, run.stderr) == (0, ""), run.stdout
+    assert "1 operation," in run.stdout
 
-    def send_refund(order_id: str, amount: int, *, idempotency_key: str) -> dict[str, Any]:
-        return {"id": f"re_{order_id}", "amount": amount, "key": idempotency_key}
 
-    page = Page(tmp_path, {"send_refund": send_refund})
-    page.python(source)
-    assert page.printed.split()[0] == "succeeded"
-    assert page.names["refund_id"] == "re_order-1042"
-    page.names["ledger"].close()
+def test_the_readme_leads_to_every_page() -> None:
+    """Each page of the documentation is linked there, but for what only belongs to another: the words of a world."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = {page.name for page in (ROOT / "docs").glob("*.md") if f"](docs/{page.name})" not in text}
+    assert pages == {"worlds.md"}
+    assert "(worlds.md)" in (ROOT / "docs/proof.md").read_text(encoding="utf-8")
 
 
 def test_the_contract_of_the_page_is_loaded_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,6 +269,50 @@ def test_the_readme_shows_what_the_demo_prints() -> None:
     guarded = [line[42:] for line in picture.splitlines() if line[42:].startswith("model")]
     assert len(guarded) == 4
     assert [line.split("(")[0] for line in guarded] == ["model  refund"] * 3 + ["model  get_outcome"]
+
+
+def test_every_word_of_a_world_has_its_page() -> None:
+    """Options, faults and fates of a simulation stand in the page of its words."""
+    from counterfoil.lab.world.options import FAULTS, Options
+    from counterfoil.lab.world.provider import KINDS, LOOKS, SENDS
+
+    told = set(re.findall(r"`(\w+)`", (ROOT / "docs/worlds.md").read_text(encoding="utf-8")))
+    assert {*Options.__struct_fields__, *FAULTS, *KINDS, *LOOKS, *SENDS} - told == set()
+
+
+def test_every_command_of_the_laboratory_is_proven_somewhere() -> None:
+    """The page of proofs shows each command that can hold or break, and every law by which a mutant is noticed."""
+    from counterfoil.lab.mutants.catalogue import CATALOGUE
+    from counterfoil.lab.sabotage import NOTICED
+
+    text = (ROOT / "docs/proof.md").read_text(encoding="utf-8")
+    assert [name for name in NOTICED if f"counterfoil-lab {name}" not in text] == []
+    laws = {law for mutant in CATALOGUE for law in mutant.laws}
+    assert sorted(law for law in laws if not re.search(rf"\b{law}\b", text)) == []
+
+
+def test_figures_that_are_cheap_to_count_are_those_of_the_page() -> None:
+    """Situations, mutants, cells, scripts of images and places of change: counted here, and told there."""
+    from counterfoil.lab.images.scripts import SCRIPTS
+    from counterfoil.lab.matrix.cells import CELLS
+    from counterfoil.lab.mutants.catalogue import BAR, CATALOGUE
+    from counterfoil.lab.world.situations import SITUATIONS
+
+    text = (ROOT / "docs/proof.md").read_text(encoding="utf-8")
+    assert re.search(r"measured at commit `[0-9a-f]{7,40}`", text)
+    assert {int(total) for total in re.findall(r"\d+ of (\d+) \| \d+ \|", text)} == {len(SITUATIONS)}
+    assert f"turns each of {BAR} safety rules off" in text
+    awaited = [cell for cell in CELLS.values() if cell.row.awaits]
+    assert f"{len(CELLS) - len(awaited)} of {len(CELLS)} pass" in text
+    assert f"| pending | {len(awaited)}:" in text
+    assert sum(bool(mutant.awaits) for mutant in CATALOGUE) == 4
+    assert "four await what is not built" in text
+    assert len(SCRIPTS) == 18
+    assert "Eighteen scripts" in text
+    mutate = runpy.run_path(str(ROOT / "scripts" / "mutate.py"))
+    places = sum(len(mutate["changes_of"](path, name)) for name, path in mutate["modules"]().items())
+    (about,) = re.findall(r"it draws from some ([0-9,]+) places", text)
+    assert places == pytest.approx(int(about.replace(",", "")), rel=0.1)
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(ROOT)))

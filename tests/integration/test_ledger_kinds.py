@@ -208,6 +208,22 @@ def test_the_reason_a_function_gives_reaches_its_caller(ledger, raised, outcome)
     assert (receipt.outcome, str(receipt.error)) == (outcome, "card declined")
 
 
+def test_a_slip_in_a_guarded_function_is_seen(ledger):
+    """It is as silent as the wire, so unknown; whoever asks for the result is shown what was raised, as the cause."""
+
+    def pay(order):
+        return no_such_name(order)  # noqa: F821 - the slip
+
+    receipt = ledger.action(pay, key=lambda order: order, **SAID)("o-1")
+    with pytest.raises(counterfoil.OutcomeUnknown) as raised:
+        receipt.expect()
+    assert isinstance(raised.value.__cause__, NameError)
+    assert raised.value.__cause__ is receipt.error
+    with pytest.raises(counterfoil.OutcomeUnknown) as later:
+        ledger.get(receipt.id).expect()
+    assert later.value.__cause__ is None
+
+
 def test_a_call_beside_one_under_way_is_told_that_it_is_in_progress(ledger):
     """Two tasks of one key: the second must not read as an effect that may have happened unseen."""
 

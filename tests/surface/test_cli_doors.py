@@ -15,6 +15,7 @@ pytestmark = pytest.mark.slow  # each test starts interpreters
 NEEDS = {
     "resolve": ("--outcome", "rejected", "--evidence", "a=b"), "assign": ("lea",), "escalate": ("--to", "lead"),
     "wait": ("--for", "2h"), "investigate": ("--channel", "support"), "policy": ("adopt", "policy.yaml"),
+    "evidence": ("add", "--webhook", "policy.yaml"),
 }  # fmt: skip
 """What a verb needs beside the operation."""
 
@@ -45,7 +46,7 @@ def test_no_agent_passes_as_whoever_decides(shop, verb):
     shop("run", "lab.jsonl")
     (lost,) = shop("list", "--json").lines
     (shop.folder / "policy.yaml").write_text("name: p\nrules: []\notherwise: allow\n")
-    about = () if verb == "policy" else (lost["id"],)
+    about = () if verb in {"policy", "evidence"} else (lost["id"],)
     said = shop(
         verb, *about, *NEEDS.get(verb, ()), "--actions", "lab.yaml", "--as", "Agent :bot", "--reason", "it failed"
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from decimal import Decimal
 
 import pytest
 
 from counterfoil.cli import exits
-from counterfoil.cli.terminal import clipped, print_json, safe
+from counterfoil.cli.terminal import clipped, console, print_json, safe
 from counterfoil.domain.errors import CounterfoilError
 
 
@@ -51,6 +52,15 @@ def test_a_long_text_is_cut_with_a_sign():
     assert clipped("x" * 50, 10) == "x" * 9 + "…"
     assert clipped("\x1b" * 50, 10) == "\\x1b\\x1b\\…"
     assert clipped("short", 10) == "short"
+
+
+@pytest.mark.parametrize(
+    ("said", "width"), [("80", 80), ("40", 40), ("", 120), ("wide", 120), ("0", 120), ("-5", 120), ("٣", 120)]
+)
+def test_a_pipe_is_as_wide_as_columns_says(monkeypatch, said, width):
+    """COLUMNS names the width where no terminal does; what is no width is as if nothing were said."""
+    monkeypatch.setenv("COLUMNS", said)
+    assert console(io.StringIO()).width == width
 
 
 def test_json_is_one_line_of_ascii(capsys):

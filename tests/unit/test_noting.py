@@ -9,6 +9,7 @@ import pytest
 from tests.crash.stepping import NOON, action, claimed, declined, draw, ends, observed, order, ruled
 
 from counterfoil import contracts
+from counterfoil.domain import noted as noted_rules
 from counterfoil.domain import rules
 from counterfoil.domain.action import Action
 from counterfoil.domain.answer import Replied
@@ -40,7 +41,7 @@ def named(external_id=NAME, *, attempt=1):
 
 def noted(history, external_id=NAME, *, token="w.1", attempt=1, at=NOON + 1):
     """The history after a sender named its write."""
-    return ruled(history, rules.note(token, encode(named(external_id, attempt=attempt))), at)
+    return ruled(history, noted_rules.note(token, encode(named(external_id, attempt=attempt))), at)
 
 
 def shown(status, name=NAME):
@@ -71,18 +72,18 @@ def test_the_first_name_stays():
 def test_an_attempt_that_was_reported_on_is_nobodys_to_finish(finding):
     """Its sender was given up meanwhile: it may not finish what others have gone on from."""
     history = observed(claimed(order(OF)), finding, of=OF)
-    assert declined(history, rules.note("w.1", b"{}")) == ("nobody waits for this attempt any more",)
+    assert declined(history, noted_rules.note("w.1", b"{}")) == ("nobody waits for this attempt any more",)
 
 
 def test_a_sender_speaks_for_its_own_attempt():
     """Another token is another attempt's, or nobody's."""
-    assert declined(claimed(order(OF)), rules.note("w.9", b"{}")) == ("nobody waits for this attempt any more",)
+    assert declined(claimed(order(OF)), noted_rules.note("w.9", b"{}")) == ("nobody waits for this attempt any more",)
 
 
 def test_a_sender_that_is_late_finishes_nothing():
     """By the store's clock: what counts from the deadline would be wrong about a write after it."""
     late = NOON + SQL.send_deadline_seconds
-    assert declined(claimed(order(OF)), rules.note("w.1", b"{}"), late) == ("its sender must have ended by now",)
+    assert declined(claimed(order(OF)), noted_rules.note("w.1", b"{}"), late) == ("its sender must have ended by now",)
 
 
 def test_the_plan_says_whether_the_name_is_durable():
@@ -108,7 +109,7 @@ def test_a_name_proves_nothing():
     """A sender's own word cannot settle what it was about to do."""
     claim = named()
     forged = msgspec.structs.replace(claim, finding=Finding.SUCCEEDED, effect="pay")
-    history = ruled(claimed(order(OF)), rules.note("w.1", encode(forged)))
+    history = ruled(claimed(order(OF)), noted_rules.note("w.1", encode(forged)))
     assert any("the sender does not say what happened" in found.problem for found in audit(history))
 
 

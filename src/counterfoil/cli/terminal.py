@@ -32,6 +32,15 @@ def clipped(text: object, width: int) -> str:
     return shown if len(shown) <= width else shown[: width - 1] + "…"
 
 
+_ONE = {"switches": "switch", "lives": "life", "boundaries": "boundary"}
+"""Words of which one is not the same without its last letter."""
+
+
+def counted(count: int, what: str) -> str:
+    """A number and what there is so often of, in the plural: `1 cell`, `1,200 cells`."""
+    return f"{count:,} {what}" if count != 1 else f"1 {_ONE.get(what) or what.removesuffix('s')}"
+
+
 def wants_colour(stream: TextIO) -> bool:
     """Whether a stream is a terminal that may be coloured; NO_COLOR (no-color.org) and TERM=dumb forbid it."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -58,12 +67,18 @@ def console(stream: TextIO | None = None) -> Console:
         force_terminal=terminal,
         color_system="auto" if wants_colour(out) else None,
         no_color=not wants_colour(out),
-        width=None if terminal else PIPE_COLUMNS,
+        width=None if terminal else _piped_columns(),
         markup=False,
         emoji=False,
         highlight=False,
         legacy_windows=False,
     )
+
+
+def _piped_columns() -> int:
+    """What COLUMNS says, where it says a width (POSIX, environment variables); else what people read side by side."""
+    said = os.environ.get("COLUMNS", "")
+    return int(said) if said.isascii() and said.isdecimal() and int(said) > 0 else PIPE_COLUMNS
 
 
 def print_json(value: object) -> None:

@@ -242,10 +242,10 @@ def _say(found: Found) -> None:
     from rich.text import Text
 
     from counterfoil.cli import marks
-    from counterfoil.cli.terminal import console, safe
+    from counterfoil.cli.terminal import console, counted, safe
 
     out = console()
-    count = f"{found.operations:,} operations, {found.events:,} events"
+    count = f"{counted(found.operations, 'operations')}, {counted(found.events, 'events')}"
     if not found.violations:
         out.print(marks.Legible(Text.assemble(marks.marked(marks.INTACT, "whole"), f"  {count}")))
         return

@@ -182,26 +182,6 @@ def _due_at(step: Next, evidence: Evidence, now: float) -> float:
     return max(now + step.after_seconds, float(earliest), now + float(retry_after))
 
 
-def note(token: str, record: bytes) -> Rule:
-    """Keep the name a sender gives its own write, while it may still finish it; what it says moves nothing.
-
-    Args:
-        token: proof that it speaks for its attempt.
-        record: the encoded evidence.
-    """
-
-    def rule(history: History, now: float) -> Amendment | Declined:
-        attempts, _ = attempts_of(history.events)
-        mine = next((a for a in attempts if a.token == token), None)
-        if mine is None or mine.finding is not None or mine.quiesced:
-            return Declined(because=("nobody waits for this attempt any more",))
-        if now >= mine.deadline:
-            return Declined(because=("its sender must have ended by now",))
-        return Amendment(operation=history.operation, events=(NewEvent(kind=EventKind.OBSERVED, record=record),))
-
-    return rule
-
-
 def withdraw(evidence: Evidence, record: bytes, body: bytes | None) -> Rule:
     """Say of a first claim that was interrupted before anything left that it was not sent."""
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from rich.text import Text
 
-from counterfoil.cli.marks import RED, STRONG, SUCCEEDED
+from counterfoil.cli.marks import QUIET, RED, STRONG, SUCCEEDED
+from counterfoil.lab.fitted import fitted, table_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 ZERO = ("bytes_sent_without_authority", "approvals_used_twice")
 """Figures that must be nought."""
+AUTHORISED = (
+    "authorised: claims that people's approvals allowed. Fewer may be sent, where somebody died in between; never more."
+)
 COUNTED = ("cases", "mutations_refused")
 
 
@@ -24,13 +26,12 @@ def show(result: Mapping[str, Any], console: Console) -> None:
     kinds: dict[str, list[Mapping[str, Any]]] = {}
     for row in result["rows"]:
         kinds.setdefault(_kind(row["case"]), []).append(row)
-    table = Table("", "cases", "sent", "effects", "authorised", "as expected", box=SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = table_of("", "cases", "sent", "effects", "authorised", "as expected", right=(1, 2, 3, 4, 5))
     for kind, rows in kinds.items():
         sums = [str(sum(row[name] for row in rows)) for name in ("sent", "effects", "authorised")]
         table.add_row(Text(kind, style=STRONG), str(len(rows)), *sums, _share(rows))
-    console.print(table)
+    console.print(fitted(table, console))
+    console.print(Text(AUTHORISED, style=QUIET))
     for row in (row for row in result["rows"] if not row["held"]):
         console.print(Text(row["case"], style=f"bold {RED}"))
         console.print(f"  expected  {row['expected']}", markup=False)

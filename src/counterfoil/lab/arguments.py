@@ -13,6 +13,9 @@ from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.images.scripts import SCRIPTS
 from counterfoil.lab.kill_loop import CONTRACTS
 from counterfoil.lab.mutants.command import TIERS
+from counterfoil.lab.world.chance import DIGITS
+from counterfoil.lab.world.options import BASES
+from counterfoil.lab.world.options import read as read_options
 from counterfoil.lab.world.provider import KINDS
 
 OPERATIONS, OPERATIONS_MAX = 200, 10_000
@@ -96,6 +99,8 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
         raise RunFailed(f"{said}: a worker that waits as long as it may could not end in time")
     if asked.command == "chaos":
         _stored_in(asked)
+    if asked.command == "exhaust" and asked.path is not None and asked.kind == "all":
+        raise RunFailed("--path is one kind's: name it with --kind")
     return asked
 
 
@@ -193,6 +198,9 @@ def _simulated(command: argparse.ArgumentParser) -> None:
         help=f"operations at least (default {SIMULATED})",
     )  # fmt: skip
     command.add_argument("--world", metavar="N", type=count(0, SIMULATED_MAX), help="tell one world of that seed")
+    command.add_argument(
+        "--options", metavar="JSON", type=_options, help="tell the world that these options name, as a run printed them"
+    )
 
 
 def _exhausted(command: argparse.ArgumentParser) -> None:
@@ -204,6 +212,32 @@ def _exhausted(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--most", metavar="N", type=count(1, SCHEDULES_MAX), default=None,
         help="schedules of one kind and first send at most (default: all there are)",
+    )  # fmt: skip
+
+
+def _options(text: str) -> str:
+    """Options that name a world, as they are."""
+    try:
+        read_options(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def _path(text: str) -> str:
+    """The path of a schedule, as it is."""
+    if not set(text) <= set(DIGITS):
+        raise argparse.ArgumentTypeError(f"{text!r} is no path: a digit or a small letter for each choice")
+    return text
+
+
+def _scheduled(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--path", metavar="PATH", type=_path, help="tell the one schedule of --kind that a search printed"
+    )
+    command.add_argument(
+        "--first-send", choices=BASES, default=BASES[0],
+        help=f"what became of the first send in it (default {BASES[0]})",
     )  # fmt: skip
 
 
@@ -298,6 +332,6 @@ _CONTRACTS = (_check, _one_contract)
 _CERTIFY = (_junit, _deadline, _life, _real)
 _BENCH = (_store, _rounds)
 _SIMULATE = (_simulated, _seed)
-_EXHAUST = (_exhausted,)
+_EXHAUST = (_exhausted, _scheduled)
 _MATRIX = (_matrix,)
 _MUTANTS = (_mutants,)

@@ -14,6 +14,7 @@ from counterfoil.cli.terminal import clipped, safe
 from counterfoil.domain.words import Outcome
 from counterfoil.lab.accident import ACCIDENTS
 from counterfoil.lab.certify import Row, Trial
+from counterfoil.lab.fitted import fitted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +35,7 @@ def show(trials: Sequence[Trial], why: Sequence[str], console: Console, *, kept:
         effects = Text(str(row.effects), style=f"bold {SUCCEEDED if held else RED}")
         told = f"{ACCIDENTS[row.case].told}{_waited(row)}"
         table.add_row(Text(row.case, style=STRONG), Text(told), str(row.sent), effects, _outcome(row))
-    console.print(Legible(table))
+    console.print(Legible(fitted(table, console)))
     for line in why:
         console.print(Text(line, style=f"bold {RED}"))
     for trial in trials:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from rich.text import Text
 
 from counterfoil.cli.marks import RED, SUCCEEDED
 from counterfoil.lab.chaos import MUST_BE_NOUGHT
+from counterfoil.lab.fitted import fitted, table_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,17 +21,14 @@ COUNTED = ("operations", "effects", "sends", "unknown_seen", "safe_to_retry", "m
 def show(result: Mapping[str, Any], console: Console) -> None:
     """Print all of it."""
     for group in BEFELL:
-        table = Table(*(_named(name) for name in result[group]), box=SIMPLE_HEAD, pad_edge=False, title=_named(group))
-        table.title_justify = "left"
-        table.add_row(*map(str, result[group].values()))
-        console.print(table)
-    counts = Table(*map(_named, COUNTED), box=SIMPLE_HEAD, pad_edge=False)
-    counts.add_row(*(str(result[name]) for name in COUNTED))
-    nought = [name for name in MUST_BE_NOUGHT if name in result]
-    noughts = Table(*map(_named, nought), box=SIMPLE_HEAD, pad_edge=False)
-    noughts.add_row(*(Text(str(result[n]), style=f"bold {RED if result[n] else SUCCEEDED}") for n in nought))
-    console.print(counts)
-    console.print(noughts)
+        table = table_of(_named(group), "", right=(1,))
+        for name, count in result[group].items():
+            table.add_row(_named(name), str(count))
+        console.print(fitted(table, console))
+    table = table_of("it came to", "", right=(1,))
+    for name in (*COUNTED, *(name for name in MUST_BE_NOUGHT if name in result)):
+        table.add_row(_named(name), _figure(name, result[name]))
+    console.print(fitted(table, console))
     console.print(f"{result['kills']} kills in {result['seconds']:.0f} s; {_suffered(result)}.")
     if result["ok"]:
         console.print(
@@ -49,6 +45,12 @@ def _suffered(result: Mapping[str, Any]) -> str:
     stood = result["ambiguous"]["durable"]
     cuts = f"{result['commit_cuts']} commits lost their answer, of which {stood} stood"
     return f"the database was restarted {result['restarts']} times, and {cuts}"
+
+
+def _figure(name: str, value: int) -> Text:
+    if name in MUST_BE_NOUGHT:
+        return Text(str(value), style=f"bold {RED}" if value else SUCCEEDED)
+    return Text(str(value))
 
 
 def _named(name: str) -> str:

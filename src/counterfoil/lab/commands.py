@@ -8,9 +8,9 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from counterfoil.cli import exits
 from counterfoil.domain.errors import CounterfoilError
@@ -19,9 +19,6 @@ from counterfoil.lab import report
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.processes import NotReady
 from counterfoil.lab.sabotage import checked
-
-if TYPE_CHECKING:
-    from counterfoil.lab.simulate import Plan
 
 Step = Callable[[str], None]
 """Is told what a run has come to."""
@@ -192,8 +189,9 @@ def _simulate(asked: argparse.Namespace) -> int:
 
     operations = asked.operations or command_line.SIMULATED
     plan = simulate.Plan(operations=operations, seed=asked.seed, sabotage=asked.sabotage)
-    if asked.world is not None:
-        return _one_world(plan, asked.world, as_json=asked.json)
+    if asked.world is not None or asked.options is not None:
+        story = simulate.story(plan, asked.options or asked.world)
+        return _story(story, asked.sabotage, as_json=asked.json)
     result = _recorded(asked, plan.worlds, lambda top, step: simulate.run(plan, top if asked.keep else None, step))
     if not asked.json:
         from counterfoil.cli.terminal import console
@@ -203,18 +201,17 @@ def _simulate(asked: argparse.Namespace) -> int:
     return report.last_word(result, as_json=asked.json)
 
 
-def _one_world(plan: Plan, world: int, *, as_json: bool) -> int:
-    from counterfoil.lab.simulate import story
-
+def _story(story: Iterator[dict[str, Any]], sabotage: str | None, *, as_json: bool) -> int:
+    """Tell one world; its last line is the result."""
     if as_json:
-        *_, last = story(plan, world)
+        *_, last = story
         broken = len(last["violations"])
     else:
         from counterfoil.cli.terminal import console
         from counterfoil.lab.simulate_page import tell
 
-        last, broken = {}, tell(story(plan, world), console())
-    return report.last_word(report.judged({**last, "ok": not broken}, plan.sabotage), as_json=as_json)
+        last, broken = {}, tell(story, console())
+    return report.last_word(report.judged({**last, "ok": not broken}, sabotage), as_json=as_json)
 
 
 def _exhaust(asked: argparse.Namespace) -> int:
@@ -223,6 +220,8 @@ def _exhaust(asked: argparse.Namespace) -> int:
 
     kinds = KINDS if asked.kind == "all" else (asked.kind,)
     plan = exhaust.Plan(faults=asked.faults, kinds=kinds, most=asked.most, sabotage=asked.sabotage)
+    if asked.path is not None:
+        return _story(exhaust.story(plan, asked.first_send, asked.path), asked.sabotage, as_json=asked.json)
     result = _recorded(asked, len(plan.tasks), lambda top, step: exhaust.run(plan, step, top if asked.keep else None))
     if not asked.json:
         from counterfoil.cli.terminal import console

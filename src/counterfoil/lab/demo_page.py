@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +17,7 @@ from counterfoil.domain.words import Outcome
 from counterfoil.lab.accident import ACCIDENTS
 from counterfoil.lab.agentloop import AMOUNT, GUARDED, NAIVE, ORDER, TRANSCRIPT
 from counterfoil.lab.demo import RUNNERS, Row, folder_of
+from counterfoil.lab.fitted import fitted, table_of
 from counterfoil.lab.journal import read
 from counterfoil.lab.run_folder import STORE
 
@@ -31,18 +31,18 @@ _WORDS = {outcome.value: outcome for outcome in Outcome}
 def show(rows: Sequence[Row], top: Path, console: Console) -> None:
     """Print the whole page."""
     width = min(console.width, WIDTH_MAX)
-    for part in _page(rows, top, width):
+    for part in _page(rows, top, width, console):
         console.print(Legible(part), width=width)
 
 
-def _page(rows: Sequence[Row], top: Path, width: int) -> Iterator[RenderableType]:
+def _page(rows: Sequence[Row], top: Path, width: int, console: Console) -> Iterator[RenderableType]:
     yield Text("")
     yield Text(f"One agent refunds {ORDER}. What it and its tool say in case {SHOWN}:", style=STRONG)
     yield Text("")
     yield _dialogues(top)
     yield Text("")
     yield Text("What really happened, by the provider's own record:", style=STRONG)
-    yield _effects(rows)
+    yield fitted(_effects(rows), console, width)
     yield Text(f"The guarded receipt of case {SHOWN}, not to scale:", style=STRONG)
     yield Text("")
     yield Group(*_timeline(folder_of(top, SHOWN, GUARDED) / STORE, width))
@@ -78,9 +78,7 @@ def _answer(answer: dict[str, Any]) -> Text:
 
 
 def _effects(rows: Sequence[Row]) -> Table:
-    table = Table("case", "accident", "runner", "sent", "effects", "the agent says", box=SIMPLE_HEAD, pad_edge=False)
-    for name in (3, 4):
-        table.columns[name].justify = "right"
+    table = table_of("case", "accident", "runner", "sent", "effects", "the agent says", right=(3, 4))
     for row in rows:
         first = row.runner == NAIVE
         effects = Text(str(row.effects), style=f"bold {SUCCEEDED if row.effects == 1 else RED}")

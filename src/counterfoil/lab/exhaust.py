@@ -15,11 +15,13 @@ from typing import Any
 import msgspec
 
 from counterfoil.lab.failure import RunFailed
-from counterfoil.lab.shares import cores, told_by_all
+from counterfoil.lab.repeating import command
+from counterfoil.lab.shares import cores, told_by, told_by_all
 from counterfoil.lab.world.options import BASES
 from counterfoil.lab.world.provider import KINDS
 
 SWITCHES = 1
+STORY = "counterfoil.lab.world.story"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,14 +71,37 @@ def run(plan: Plan, step: Callable[[str], None], keep: Path | None = None) -> di
             "operations": 1, "callers": 2, "workers": 1, "faults": plan.faults, "switches": plan.switches,
             "first_send": list(BASES),
         },
+        "sabotage": plan.sabotage,
         "rows": rows, "violations": violations, "complete": complete, "seconds": round(time.monotonic() - started, 2),
         "ok": not violations and (complete or plan.most is not None),
     }  # fmt: skip
 
 
+def story(plan: Plan, base: str, path: str) -> Iterator[dict[str, Any]]:
+    """One schedule as it happens; its last line says which laws it broke.
+
+    Args:
+        plan: of one kind.
+        base: what becomes of the first send.
+        path: as the search named it.
+
+    Raises:
+        RunFailed: that search has no such path.
+    """
+    (kind,) = plan.kinds
+    given = ("follow", kind, base, str(plan.faults), str(plan.switches), path)
+    for line in told_by(plan.sabotage, STORY, *given):
+        if line.get("strayed"):
+            raise RunFailed(f"--path {path}: no schedule of {kind} from {base} with {plan.faults} faults goes there")
+        yield line
+
+
 def _explored(plan: Plan, keep: Path | None) -> Iterator[dict[str, Any]]:
-    """Each search as it ends."""
+    """Each search as it ends, with the command that tells each schedule that broke a law."""
     bounds = (str(plan.faults), str(plan.switches), str(plan.most or sys.maxsize))
     left = () if keep is None else (str(keep),)
     shares = [(*task, *bounds, *left) for task in plan.tasks]
-    yield from told_by_all(plan.sabotage, "counterfoil.lab.world.searching", shares, most=cores())
+    for row in told_by_all(plan.sabotage, "counterfoil.lab.world.searching", shares, most=cores()):
+        named = ("--kind", row["kind"], "--faults", plan.faults, "--first-send", row["base"], "--path")
+        again = [command("exhaust", *named, each["path"], sabotage=plan.sabotage) for each in row["broken"]]
+        yield row | {"broken": [each | {"again": said} for each, said in zip(row["broken"], again, strict=True)]}

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from rich.text import Text
 
-from counterfoil.cli.marks import RED, STRONG, SUCCEEDED
+from counterfoil.cli.marks import RED, SUCCEEDED
+from counterfoil.lab.fitted import fitted, table_of
 from counterfoil.lab.kill_loop import MUST_BE_NOUGHT
 from counterfoil.lab.kill_window import Window
 
@@ -20,22 +19,26 @@ COUNTED = ("operations", "effects", "unknown_seen", "safe_to_retry", "manual_rev
 
 
 def show(result: Mapping[str, Any], console: Console) -> None:
-    """Print the figures of every contract."""
-    names = [*COUNTED, *MUST_BE_NOUGHT]
-    table = Table("", *(name.replace("_", " ") for name in names), box=SIMPLE_HEAD, pad_edge=False)
-    windows = Table("", "kills", *(w.value.replace("_", " ") for w in Window), box=SIMPLE_HEAD, pad_edge=False)
-    for column in (*table.columns[1:], *windows.columns[1:]):
-        column.justify = "right"
-    for contract, figures in result["contracts"].items():
-        table.add_row(Text(contract, style=STRONG), *(_figure(name, figures[name]) for name in names))
-        by_window = figures["kills_by_window"]
-        windows.add_row(Text(contract, style=STRONG), str(figures["kills"]), *(str(by_window[w]) for w in Window))
-    console.print(table)
-    console.print(windows)
+    """Print the figures of every contract, one beside the other."""
+    contracts = {name.removeprefix("lab."): figures for name, figures in result["contracts"].items()}
+    right = tuple(range(1, len(contracts) + 1))
+    table = table_of("under lab.", *contracts, right=right)
+    for name in (*COUNTED, *MUST_BE_NOUGHT):
+        table.add_row(_named(name), *(_figure(name, figures[name]) for figures in contracts.values()))
+    windows = table_of("kills", *contracts, right=right)
+    for window in Window:
+        windows.add_row(_named(window.value), *(str(f["kills_by_window"][window]) for f in contracts.values()))
+    windows.add_row("together", *(str(figures["kills"]) for figures in contracts.values()))
+    console.print(fitted(table, console))
+    console.print(fitted(windows, console))
     if result["ok"]:
         console.print("No effect twice, none without a receipt, and no receipt that says what did not happen.")
     for said in result["why"]:
         console.print(Text(said, style=f"bold {RED}"))
+
+
+def _named(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _figure(name: str, value: int) -> Text:

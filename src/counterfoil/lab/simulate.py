@@ -15,7 +15,9 @@ from typing import Any
 
 import msgspec
 
+from counterfoil.lab import repeating
 from counterfoil.lab.failure import RunFailed
+from counterfoil.lab.repeating import command
 from counterfoil.lab.shares import cores, told_by, told_by_all
 from counterfoil.lab.world.score import SUMMED, law_of
 from counterfoil.lab.world.situations import SITUATIONS
@@ -24,8 +26,8 @@ PER_WORLD = 60
 """Messages in one world; now and then two of them are one operation."""
 SHOWN_MAX = 20
 """Broken laws told in the result; all of them are counted."""
-SHRINK_SECONDS = 20.0
-"""How long a failing world is made smaller."""
+SHRINK_SECONDS, SHRINK_SABOTAGED_SECONDS = 20.0, 5.0
+"""How long a failing world is made smaller; with a rule off nothing has to be found out, only shown."""
 STORY = "counterfoil.lab.world.story"
 
 
@@ -57,24 +59,37 @@ def run(plan: Plan, keep: Path | None, step: Callable[[str], None]) -> dict[str,
         raise RunFailed(f"{worlds - len(told)} of {worlds} worlds did not come to an end")
     rows = [told[number] for number in sorted(told)]
     summed = _summed(plan, rows, time.monotonic() - started)
-    return summed | {"smallest": _smallest(plan, summed["broken"])}
+    return summed | {"again": _again(plan, rows), "smallest": _smallest(plan, summed["broken"])}
 
 
-def story(plan: Plan, world: int) -> Iterator[dict[str, Any]]:
-    """One world as it happens; its last line says which laws it broke."""
-    yield from told_by(plan.sabotage, STORY, "tell", str(plan.seed), str(world), str(PER_WORLD))
+def story(plan: Plan, world: int | str) -> Iterator[dict[str, Any]]:
+    """One world as it happens; its last line says which laws it broke.
+
+    Args:
+        plan: whose seed it is drawn from.
+        world: its number, or the options that name it.
+    """
+    named = ("play", world) if isinstance(world, str) else ("tell", str(plan.seed), str(world), str(PER_WORLD))
+    yield from told_by(plan.sabotage, STORY, *named)
+
+
+def _again(plan: Plan, rows: list[dict[str, Any]]) -> str | None:
+    """The command that tells the first world in which a law was broken."""
+    broken = next((row for row in rows if row["violations"]), None)
+    if broken is None:
+        return None
+    return command("simulate", "--seed", plan.seed, "--world", broken["world"], sabotage=plan.sabotage)
 
 
 def _smallest(plan: Plan, broken: list[str]) -> dict[str, Any] | None:
-    """The first world that broke a law, made smaller; with the options that make it again.
-
-    With a rule off there is nothing to be found out.
-    """
-    if not broken or plan.sabotage is not None:
+    """The first world that broke a law, made smaller; with the options and the command that make it again."""
+    if not broken:
         return None
+    seconds = SHRINK_SECONDS if plan.sabotage is None else SHRINK_SABOTAGED_SECONDS
     world, _, said = broken[0].removeprefix(f"world {plan.seed}-").partition(": ")
-    arguments = (str(plan.seed), world, str(PER_WORLD), law_of(said), str(SHRINK_SECONDS))
-    return next(iter(told_by(plan.sabotage, STORY, "shrink", *arguments)), None)
+    arguments = (str(plan.seed), world, str(PER_WORLD), law_of(said), str(seconds))
+    found = next(iter(told_by(plan.sabotage, STORY, "shrink", *arguments)), None)
+    return found and found | {"again": repeating.world(found.pop("differing"), plan.sabotage)}
 
 
 def _played(plan: Plan, worlds: int, keep: Path | None) -> Iterator[dict[str, Any]]:
@@ -94,7 +109,8 @@ def _summed(plan: Plan, rows: list[dict[str, Any]], seconds: float) -> dict[str,
     broken = [f"world {plan.seed}-{row['world']}: {said}" for row in rows for said in row["violations"]]
     hit = [name for name in SITUATIONS if met[name]]
     return {
-        "seed": plan.seed, "worlds": len(rows), "operations": sum(row["operations"] for row in rows),
+        "seed": plan.seed, "sabotage": plan.sabotage,
+        "worlds": len(rows), "operations": sum(row["operations"] for row in rows),
         **{name: sum(row[name] for row in rows) for name in SUMMED},
         "violations": len(broken), "laws": dict(Counter(law_of(said) for row in rows for said in row["violations"])),
         "broken": broken[:SHOWN_MAX], "seconds": round(seconds, 2), "trace": trace.hexdigest(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from counterfoil.domain import rules
+from counterfoil.domain import noted
 from counterfoil.domain.command import Amend, Amended
 from counterfoil.domain.event import encode
 from counterfoil.domain.evidence import Evidence
@@ -23,5 +23,5 @@ def note(operation: str, attempt: int, token: str, external_id: str) -> Plan[boo
         source=Source.SENDER, finding=Finding.UNKNOWN, attempt=attempt, rule="house.noted", external_id=external_id
     )
     # Whoever dies before this is durable has finished nothing: the provider lets go of what it holds.
-    reply = yield Amend(operation=operation, rule=rules.note(token, encode(evidence)))
+    reply = yield Amend(operation=operation, rule=noted.note(token, encode(evidence)))
     return isinstance(reply, Amended)

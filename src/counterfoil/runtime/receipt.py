@@ -12,6 +12,7 @@ from counterfoil.domain.errors import (
     NotAuthorized,
     NotRecorded,
     NotSent,
+    NotSettled,
     OutcomeUnknown,
     Rejected,
     ResultGone,
@@ -146,7 +147,8 @@ class Receipt:
     def expect(self) -> Any:
         """Return the result of an effect that took place, and never None in the place of one.
 
-        The call that made it has it also where it could not be kept for later ones.
+        The call that made it has it also where it could not be kept for later ones; what it raises then has for its
+        cause what the guarded function raised.
 
         Raises:
             OutcomeUnknown: it may have happened; do not send it again.
@@ -156,27 +158,36 @@ class Receipt:
             NotSent: nothing left; the same call may dispatch again, unless its payload is gone.
             ResultGone: it took place, and its result was erased, removed, or could not be kept for this call.
         """
+        refusal = self._refusal()
+        if refusal is None:
+            return self.result
+        if self.error is not None:  # a slip in the guarded function is as silent as the wire: here it is seen
+            raise refusal from self.error
+        raise refusal
+
+    def _refusal(self) -> NotSettled | ResultGone | None:
+        """What stands in the way of a result; None: there is one."""
         outcome = self.outcome
         if self.discrepancy is Discrepancy.OPEN:
-            raise OutcomeUnknown(f"{self.id}: evidence contradicts evidence; an operator must look", receipt=self)
+            return OutcomeUnknown(f"{self.id}: evidence contradicts evidence; an operator must look", receipt=self)
         if outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED):
             if self.gone:
-                raise ResultGone(f"{self.id}: the effect took place, and its result was {self.gone}", receipt=self)
-            return self.result
+                return ResultGone(f"{self.id}: the effect took place, and its result was {self.gone}", receipt=self)
+            return None
         if self.standing is Standing.HELD or self.operation.held_by:
             holder = self.operation.held_by or "; ".join(self.because)
-            raise Held(f"{self.id}: not sent, held by {holder}", receipt=self)
+            return Held(f"{self.id}: not sent, held by {holder}", receipt=self)
         if outcome is Outcome.REJECTED:
-            raise Rejected(f"{self.id}: the effect did not take place", receipt=self)
+            return Rejected(f"{self.id}: the effect did not take place", receipt=self)
         if self.dispatch is Dispatch.NOT_STARTED and self.permission is not Permission.AUTHORIZED:
-            raise NotAuthorized(f"{self.id}: not sent, permission is {self.permission.value}", receipt=self)
+            return NotAuthorized(f"{self.id}: not sent, permission is {self.permission.value}", receipt=self)
         if self.dispatch is Dispatch.NOT_STARTED:
-            raise NotSent(f"{self.id}: nothing was sent", receipt=self)
+            return NotSent(f"{self.id}: nothing was sent", receipt=self)
         if outcome is Outcome.UNOBSERVED:
-            raise OutcomeUnknown(
+            return OutcomeUnknown(
                 f"{self.id}: another call of it is in progress: wait for it, do not send it again", receipt=self
             )
-        raise OutcomeUnknown(
+        return OutcomeUnknown(
             f"{self.id}: the effect may have happened; do not send it again: look, wait or ask an operator",
             receipt=self,
         )

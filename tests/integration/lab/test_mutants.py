@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import subprocess
 import sys
 
+import msgspec
 import pytest
 from rich.console import Console
 
+from counterfoil import contracts
+from counterfoil.domain.answer import Replied, Silent
+from counterfoil.domain.judge import judge
+from counterfoil.domain.words import Finding
 from counterfoil.lab import canary, tampering
 from counterfoil.lab.mutants import command, page, racing
 from counterfoil.lab.mutants.catalogue import BAR, CATALOGUE, MUTANTS
+from counterfoil.plans import observing
 
 SECONDS = 110
 HARDEST = (
@@ -65,6 +72,18 @@ def test_the_hardest_are_noticed():
     assert all(slug in out.file.getvalue() for slug in HARDEST)
 
 
+@pytest.mark.slow
+def test_what_noticed_a_mutant_can_be_seen_again():
+    """Each trial has the command for it, which tells a world event by event and breaks the same law."""
+    _, told = lab("--only", "override_reusable")
+    (row,) = told["rows"]
+    program, *arguments = shlex.split(row["again"])
+    argv = [sys.executable, "-m", "counterfoil.lab", *arguments, "--json"]
+    run = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert (program, run.returncode) == ("counterfoil-lab", 1)
+    assert row["said"] in json.loads(run.stdout)["violations"]
+
+
 def test_a_survivor_is_told(monkeypatch):
     """A rule that nothing notices fails the run, with its name."""
     monkeypatch.setattr(command, "WORLDS_MAX", 0)
@@ -76,6 +95,38 @@ def test_a_mutant_that_nobody_wrote_is_no_survivor():
     """It is refused by name, and exits 3."""
     code, told = lab("--only", "no_such_rule")
     assert (code, "no such mutant" in told["error"]) == (3, True)
+
+
+MISREADINGS = {
+    "timeout_is_rejected": Silent(may_have_left=True, reason="timeout"),
+    "error_is_rejected": Replied(status=500, body=b'{"error": "internal"}'),
+    "bad_json_is_success": Replied(status=200, body=b"<html>"),
+    "status_line_is_success": Replied(status=201, complete=False, reason="reset"),
+    "accepted_is_success": Replied(status=202, body=b'{"state": "queued"}'),
+}
+"""What each mutant of the judge misreads."""
+
+
+@pytest.mark.parametrize("name", ["lab.key", "lab.lookup", "lab.nothing"])
+@pytest.mark.parametrize("mutant", MISREADINGS)
+def test_a_misreading_names_a_clause_that_there_is(monkeypatch, mutant, name):
+    """The clause that would have proven it: a mutant must be noticed by what it does, never by a name of its own."""
+    contract = contracts.load(name)
+    monkeypatch.setattr(observing, "judge", judge)
+    MUTANTS[mutant].off()
+    read = observing.judge(contract, MISREADINGS[mutant], 1, "refund")
+    clauses = {f"answers[{place}]": clause for place, clause in enumerate(contract.answers)}
+    assert judge(contract, MISREADINGS[mutant], 1, "refund").finding is Finding.UNKNOWN
+    assert (read.finding.value, read.coverage) == (clauses[read.rule].finding, clauses[read.rule].coverage)
+
+
+def test_a_function_whose_silence_is_misread_is_said_to_have_refused(monkeypatch):
+    """It has no clauses; the house's own rule for a refusal is the one."""
+    contract = msgspec.structs.replace(contracts.load("lab.nothing"), answers=())
+    monkeypatch.setattr(observing, "judge", judge)
+    MUTANTS["timeout_is_rejected"].off()
+    read = observing.judge(contract, MISREADINGS["timeout_is_rejected"], 1, "refund")
+    assert (read.finding, read.rule) == (Finding.REJECTED, "function.refused")
 
 
 @pytest.mark.slow

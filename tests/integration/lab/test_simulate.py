@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from counterfoil.lab.shares import told_by
+from counterfoil.lab.world import options
 from counterfoil.lab.world.situations import SITUATIONS
 
 RECOUNT = Path(__file__).parents[3] / "scripts" / "recount.py"
@@ -139,6 +141,47 @@ def test_a_failing_world_can_be_told():
     assert [line["at"] for line in story] == sorted(line["at"] for line in story)
 
 
+def pasted(command):
+    """Run a command line that a run printed, as a stranger would paste it."""
+    name, *arguments = shlex.split(command)
+    assert name == "counterfoil-lab"
+    return lab(*arguments)
+
+
+@pytest.mark.slow
+def test_what_is_broken_says_how_to_see_it_again():
+    """The command beside a world, a smaller one and a schedule is the one that shows it, with the rule off too."""
+    given = ("--sabotage", "timeout_is_rejected")
+    _, result = lab("simulate", "--operations", 50, "--seed", 2, *given)
+    code, last = pasted(result["again"])
+    first = [said.partition(": ")[2] for said in result["broken"] if said.startswith("world 2-0: ")]
+    assert (code, last["violations"]) == (1, first)
+    code, last = pasted(result["smallest"]["again"])
+    assert (code, last["violations"]) == (1, result["smallest"]["violations"])
+    _, result = lab("exhaust", "--faults", 1, "--kind", "nothing", "--most", 60, *given)
+    assert all(row["broken"] for row in result["rows"])
+    for row in result["rows"]:
+        last_broken = row["broken"][-1]
+        code, last = pasted(last_broken["again"])
+        assert (code, last_broken["said"] in last["violations"]) == (1, True)
+
+
+def test_a_path_that_nobody_named_is_no_schedule():
+    """It is refused, and so is a world that has an option which there is none of."""
+    code, said = lab("exhaust", "--kind", "nothing", "--path", "zz")
+    assert (code, "no schedule of nothing" in said["error"]) == (3, True)
+    for named in ('{"operations": 3}', '{"seed": "1", "operations": 3, "kind": "key"}', "[]"):
+        assert lab("simulate", "--options", named)[0] == 3
+
+
+def test_a_world_is_named_by_what_differs():
+    """Its seed, its operations and what a terrain or a shrunk world changes make it again."""
+    world = options.drawn("7-3", 40, kinds=("key",), callers=1)
+    named = options.differing(world)
+    assert set(named) >= {"seed", "operations", "kinds"}
+    assert options.read(json.dumps(named)) == world
+
+
 @pytest.mark.slow
 def test_a_failing_world_is_made_smaller():
     """With less around it the same law is broken: fewer operations, fewer kinds of provider, fewer troubles."""
@@ -172,6 +215,11 @@ def test_a_search_finds_what_is_wrong_and_names_the_path():
     code, result = lab("exhaust", "--faults", 0, "--kind", "nothing", "--sabotage", "timeout_is_rejected")
     assert (code, result["ok"]) == (1, False)
     assert result["violations"] > 0
-    assert all(re.fullmatch(r"\d*", each["path"]) for row in result["rows"] for each in row["broken"])
+    assert all(re.fullmatch(r"[0-9a-z]*", each["path"]) for row in result["rows"] for each in row["broken"])
     code, cut = lab("exhaust", "--faults", 1, "--kind", "nothing", "--most", 20)
     assert (code, cut["complete"], cut["schedules"]) == (0, False, {"nothing": 40})
+
+
+def test_no_situation_has_two_meanings():
+    """A send that is answered by a page and a look that is are two of them."""
+    assert len(set(SITUATIONS)) == len(SITUATIONS)

@@ -26,7 +26,10 @@ def chosen(name: str | None) -> list[str]:
     if name is None:
         return names
     if name not in names:
-        raise RunFailed(f"--contract {name}: is none with a behaviour; there are: {', '.join(names)}")
+        described = ", ".join(names)
+        raise RunFailed(
+            f"--contract {name}: no behaviour to check it against is described; there is one of: {described}"
+        )
     return [name]
 
 

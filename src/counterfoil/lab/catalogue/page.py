@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from rich.text import Text
 
 from counterfoil.cli.marks import QUIET, RED, STRONG, SUCCEEDED
 from counterfoil.cli.terminal import safe
+from counterfoil.lab.fitted import fitted, table_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,18 +19,14 @@ _RIGHT = (2, 3, 4, 5)
 
 def show(result: Mapping[str, Any], console: Console) -> None:
     """Print what came of each contract."""
-    table = Table(
-        "contract", "protected by", "cases", "weakened", "caught", "seconds", "", box=SIMPLE_HEAD, pad_edge=False
-    )
-    for place in _RIGHT:
-        table.columns[place].justify = "right"
+    table = table_of("contract", "protected by", "cases", "weakened", "caught", "seconds", "", right=_RIGHT)
     for row in result["rows"]:
         verdict = Text("safe", style=SUCCEEDED) if row["passed"] else Text("not safe", style=f"bold {RED}")
         table.add_row(
             Text(row["contract"], style=STRONG), row["mechanism"].replace("_", " "), f"{row['cases']:,}",
             str(row["weakened"]), str(len(row["caught"])), f"{row['seconds']:.2f}", verdict,
         )  # fmt: skip
-    console.print(table)
+    console.print(fitted(table, console))
     for line in _wrong(result):
         console.print(Text(safe(line), style=RED))
     count = f"{result['passed']} of {result['contracts']} safe in {result['cases']:,} cases"

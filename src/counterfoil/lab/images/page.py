@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from rich.text import Text
 
 from counterfoil.cli.marks import RED, STRONG, SUCCEEDED
+from counterfoil.cli.terminal import counted
+from counterfoil.lab.fitted import fitted, table_of
 from counterfoil.lab.images.share import PRODUCT, ROLLBACK, WEAK
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ SAID: Mapping[str, str] = {
 
 def show(result: Mapping[str, Any], console: Console) -> None:
     """Print the figures, and the first violations in words."""
-    table = Table("crash images", "images", "violating", "", box=SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns[1:3]:
-        column.justify = "right"
+    table = table_of("crash images", "images", "violating", "", right=(1, 2))
     for mode in (PRODUCT, *WEAK):
         figures = result["modes"][mode]
         must = figures["violations"] == 0 if mode == PRODUCT else figures["violations"] > 0
@@ -38,18 +36,19 @@ def show(result: Mapping[str, Any], console: Console) -> None:
         table.add_row(Text(SAID[mode], style=STRONG), str(figures["images"]), count, _kinds(figures["found"]))
     refused = result["modes"][ROLLBACK]["refused"]
     table.add_row(Text(SAID[ROLLBACK], style=STRONG), "", "", "refused" if refused else Text("opened", style=RED))
-    console.print(table)
-    runs = Table("faults", "runs", box=SIMPLE_HEAD, pad_edge=False)
-    runs.columns[1].justify = "right"
+    console.print(fitted(table, console))
+    runs = table_of("faults", "runs", right=(1,))
     for kind, count in result["faults"].items():
         runs.add_row(Text(SAID[kind], style=STRONG), str(count))
-    console.print(runs)
-    console.print(f"{result['boundaries']} boundaries of {len(result['scenarios'])} scripts, seed {result['seed']}")
+    console.print(fitted(runs, console))
+    where = f"{counted(result['boundaries'], 'boundaries')} of {counted(len(result['scenarios']), 'scripts')}"
+    console.print(f"{where}, seed {result['seed']}")
     for each in result["first"]:
         console.print(Text(f"{each['mode']}, {each['script']}: {each['kind']}", style=f"bold {RED}"))
         console.print(f"  {each['detail']}", markup=False)
     if result["ok"]:
-        console.print("Whatever was promised was there, whole, wherever the power went and whatever failed.")
+        failed = " and whatever failed" if any(result["faults"].values()) else "; nothing was made to fail"
+        console.print(f"Whatever was promised was there, whole, wherever the power went{failed}.")
     else:
         console.print(Text(f"violations: {result['violations']} {_kinds(result['found'])}", style=f"bold {RED}"))
 

@@ -55,10 +55,21 @@ def unfired_in(scene: Scene) -> list[str]:
 
 def _against(wanted: Facts, found: dict[str, Any], when: str) -> list[str]:
     return [
-        f"{STANDS}: {when} {name} is {found.get(name)!r}, not {value!r}"
+        f"{STANDS}: {when} {name} is {_spelled(found.get(name))}, not {_spelled(value)}"
         for name, value in wanted.items()
         if found.get(name) != value
     ]
+
+
+def _spelled(fact: object) -> str:
+    """A fact as people write it: words by their names, several in a row, and nothing for none of them."""
+    if isinstance(fact, frozenset | tuple):
+        return ", ".join(map(str, sorted(fact) if isinstance(fact, frozenset) else fact)) or "none"
+    if isinstance(fact, bool):
+        return "yes" if fact else "no"
+    if fact is None:
+        return "not there"
+    return str(fact) or "nothing"
 
 
 def facts(scene: Scene) -> dict[str, Any]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from rich.text import Text
 
 from counterfoil.cli.marks import AMBER, QUIET, RED, STRONG, SUCCEEDED
-from counterfoil.cli.terminal import safe
+from counterfoil.cli.terminal import counted, safe
+from counterfoil.lab.fitted import fitted, table_of
 from counterfoil.lab.matrix.cells import ROWS
 from counterfoil.lab.matrix.expected import CODES
 
@@ -37,13 +36,12 @@ def show(result: Mapping[str, Any], names: Iterable[str], console: Console) -> N
     marks = dict.fromkeys(names, _PASSED)
     marks |= {row["cell"]: _FAILED for row in result["failed"]}
     marks |= {row["cell"]: _PENDING for row in result["pending"]} | dict.fromkeys(result["missing"], _MISSING)
-    table = Table("", "fault point", *CODES, box=SIMPLE_HEAD, pad_edge=False)
-    table.columns[0].justify = "right"
+    table = table_of("", "fault point", *CODES, right=(0,))
     for row in ROWS.values():
         cells = [marks.get(f"{row.number}-{code}", _ELSEWHERE) for code in CODES]
         if any(cell is not _ELSEWHERE for cell in cells):
             table.add_row(str(row.number), row.point, *cells)
-    console.print(table)
+    console.print(fitted(table, console))
     _sweeps(result, console)
     for row in result["failed"]:
         for said in row["said"][:SAID_MAX]:
@@ -51,9 +49,10 @@ def show(result: Mapping[str, Any], names: Iterable[str], console: Console) -> N
     for each in result["unnoticed"]:
         console.print(Text(f"{each['cell']}: {each['mutant']} was not noticed", style=RED))
     for awaits, count in _awaited(result["pending"]).items():
-        console.print(Text(f"⋯ {count} cells await: {safe(awaits)}", style=QUIET))
-    figures = f"{result['passed']} of {result['cells']} cells passed, {len(result['pending'])} pending"
-    lives = f"{result['lives']:,} lives; {result['seconds']} s"
+        said = f"⋯ {counted(count, 'cells')} {'awaits' if count == 1 else 'await'}: {safe(awaits)}"
+        console.print(Text(said, style=QUIET))
+    figures = f"{result['passed']} of {counted(result['cells'], 'cells')} passed, {len(result['pending'])} pending"
+    lives = f"{counted(result['lives'], 'lives')}; {result['seconds']} s"
     console.print(Text(f"{figures}, {len(result['failed'])} failed; {lives}", style=STRONG))
     console.print(*_word(result))
 
@@ -85,12 +84,10 @@ def _word(result: Mapping[str, Any]) -> tuple[str | Text, ...]:
 
 def show_list(rows: Iterable[Mapping[str, Any]], console: Console) -> None:
     """Print the table itself."""
-    table = Table(
-        "", "fault point", "what must be durable, and what may follow", "never", "noticed without", box=SIMPLE_HEAD,
-        pad_edge=False,
-    )  # fmt: skip
-    table.columns[0].justify = "right"
+    table = table_of(
+        "", "fault point", "what must be durable, and what may follow", "never", "noticed without", right=(0,)
+    )
     for row in rows:
         last = Text(f"awaits {row['awaits']}", style=AMBER) if row["awaits"] else ", ".join(row["mutants"])
         table.add_row(str(row["row"]), Text(row["point"], style=STRONG), row["requires"], row["never"], last)
-    console.print(table)
+    console.print(fitted(table, console))

@@ -22,9 +22,22 @@ def _judged_as(changes: Any) -> None:
         if finding is None:
             return evidence
         named = {"effect": effect} if finding is Finding.SUCCEEDED else {}
-        return msgspec.structs.replace(evidence, finding=finding, rule=evidence.rule or "mutant", **named)
+        return msgspec.structs.replace(evidence, finding=finding, **_misread(contract, finding), **named)
 
     changed.judge = judged
+
+
+def _misread(contract: Any, finding: Finding) -> dict[str, Any]:
+    """The clause that would have proven it: a product that misreads an answer names one of its contract's own.
+
+    Any other name would give the mutant away, and then nothing would show that the misreading itself is noticed.
+    """
+    if not contract.answers:  # a guarded function's, of which only silence is misread
+        return {"rule": "function.refused"}
+    proving = (place for place, clause in enumerate(contract.answers) if clause.finding == finding.value)
+    place = next(proving, 0)
+    clause = contract.answers[place]
+    return {"rule": f"answers[{place}]", "coverage": clause.coverage, "reason": clause.means or ""}
 
 
 def timeout_is_rejected() -> None:

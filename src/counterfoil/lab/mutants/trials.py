@@ -9,9 +9,12 @@ from pathlib import Path
 
 import msgspec
 
+from counterfoil.lab import repeating
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.mutants.catalogue import APPROVALS, DEMO, IMAGES, MATRIX, RACE, TAMPER, WORLDS, Mutant
+from counterfoil.lab.mutants.hunting import options_for
 from counterfoil.lab.shares import told_by
+from counterfoil.lab.world.options import differing
 from counterfoil.lab.world.score import law_of
 
 EACH = (APPROVALS, MATRIX)
@@ -31,6 +34,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     said: str = ""
     where: str = ""
     """The world, the case or the script that showed it."""
+    again: str = ""
+    """The command that shows it once more: of a world event by event."""
     operations: int = 0
     """How many it took."""
     figures: Mapping[str, int] = {}
@@ -63,10 +68,21 @@ def tried(mutant: Mutant, worlds: range, keep: Path | None = None) -> Trial:
     started = time.monotonic()
     found = SUBJECTS[mutant.subject](mutant, mutant.slug, worlds, keep)
     noticed = found if found.law in mutant.laws else Broken(operations=found.operations)
+    again = _again(mutant, noticed.where) if noticed.law else ""
     return Trial(
-        number=mutant.number, slug=mutant.slug, subject=mutant.subject, seconds=round(time.monotonic() - started, 2),
+        number=mutant.number, slug=mutant.slug, subject=mutant.subject, again=again,
+        seconds=round(time.monotonic() - started, 2),
         **msgspec.structs.asdict(noticed),
     )  # fmt: skip
+
+
+def _again(mutant: Mutant, where: str) -> str:
+    """The command that shows what noticed a mutant."""
+    if mutant.subject == WORLDS:
+        return repeating.world(differing(options_for(mutant, int(where))), mutant.slug)
+    if mutant.subject == MATRIX:
+        return repeating.command("matrix", "--cell", where, sabotage=mutant.slug)
+    return repeating.command("mutants", "--only", mutant.slug)
 
 
 def controls(trials: Iterable[Trial], known: Mapping[str, Mutant]) -> list[str]:

@@ -69,6 +69,10 @@ class Dice:
         return least + (most - least) * self._random.random()
 
 
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+"""What was taken at one choice of a path: no choice has more than these."""
+
+
 class Search:
     """Depth first through everything that can go wrong: each run follows a path, and the next one is known after it.
 
@@ -80,6 +84,8 @@ class Search:
 
     def __init__(self, faults_max: int, switches_max: int) -> None:
         self._faults_max, self._switches_max = faults_max, switches_max
+        self.strayed = False
+        """The path takes what there was not: it is another search's."""
         self._path: list[tuple[int, int]] = []
         """Per choice of this run, what was taken and how many there were."""
         self._at = self._struck = self._switched = 0
@@ -101,9 +107,22 @@ class Search:
                 return
         self.done = True
 
-    def path(self) -> tuple[int, ...]:
-        """What was taken in this run, to name it and to run it again."""
-        return tuple(taken for taken, _ in self._path[: self._at])
+    def path(self) -> str:
+        """What was taken in this run, to name it and to run it again: a digit each, up to the last that is not 0."""
+        return "".join(DIGITS[taken] for taken, _ in self._path[: self._at]).rstrip(DIGITS[0])
+
+    @classmethod
+    def along(cls, path: str, faults_max: int, switches_max: int) -> Search:
+        """A search that stands on a path which another has named; what it does not name is the first of each.
+
+        Raises:
+            ValueError: it is no path.
+        """
+        search = cls(faults_max, switches_max)
+        if not set(path) <= set(DIGITS):
+            raise ValueError(path)
+        search._path = [(int(taken, len(DIGITS)), 0) for taken in path]
+        return search
 
     def choices(self) -> str:
         """The same with how many there were each time, so that anybody can see whether anything was left out."""
@@ -113,8 +132,9 @@ class Search:
         if self._at == len(self._path):
             self._path.append((0, of))
         taken = self._path[self._at][0]
+        self.strayed = self.strayed or taken >= of
         self._at += 1
-        return taken
+        return min(taken, of - 1)
 
     def _spent(self) -> bool:
         return self.calm or self._struck >= self._faults_max

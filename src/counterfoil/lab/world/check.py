@@ -22,7 +22,7 @@ def at_end(world: World) -> list[str]:
     for history in world.histories():
         world.operations += 1
         _met(world, history)
-        faults += [f"audit {history.operation.id}: {v}" for v in audit(history)]
+        faults += [f"audit {v.operation}: event {v.seq}, {v.law.value}: {v.problem}" for v in audit(history)]
         judged = rejudge(history, world.actions[history.operation.action])
         faults += [f"audit {history.operation.id}: {one.broken}" for one in judged if one.broken]
         faults += [f"{said} ({history.operation.id}, {history.operation.action})" for said in _about(world, history)]

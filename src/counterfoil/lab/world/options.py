@@ -25,7 +25,7 @@ NIGHT_SECONDS = 86_400.0 + 3 * STEP_SECONDS
 """Longer than a key is kept, whatever the clocks say."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One world's own troubles."""
 
     seed: str
@@ -107,3 +107,26 @@ def _drawn(seed: str, operations: int) -> Options:
         key_seconds=chance.choice((*[KEY_SECONDS] * 8, 40.0, 100.0)), looks_max=chance.choice((0, 0, 0, 1, 2)),
         night_seconds=chance.choice((*[0.0] * 9, NIGHT_SECONDS)), reboot=chance.random() < 0.5,  # noqa: PLR2004
     )  # fmt: skip
+
+
+def read(text: str) -> Options:
+    """Read a world that is named by its seed, its operations, and whatever differs from what that seed draws.
+
+    Raises:
+        ValueError: it names none; the message says why.
+    """
+    try:
+        named = msgspec.json.decode(text, type=dict[str, Any])
+        seed, operations = str(named.pop("seed")), int(named.pop("operations"))
+        return msgspec.convert(msgspec.to_builtins(drawn(seed, operations)) | named, Options)
+    except KeyError as missing:
+        raise ValueError(f"a world has a {missing.args[0]}") from missing
+    except (msgspec.MsgspecError, TypeError) as error:
+        raise ValueError(str(error)) from error
+
+
+def differing(options: Options) -> dict[str, Any]:
+    """What `read` needs to make a world again: its seed, its operations, and what differs from what that draws."""
+    usual = msgspec.to_builtins(drawn(options.seed, options.operations))
+    named = msgspec.to_builtins(options)
+    return {name: named[name] for name in named if name in ("seed", "operations") or named[name] != usual[name]}

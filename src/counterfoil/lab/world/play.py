@@ -23,6 +23,7 @@ from counterfoil.lab.world.memory import MemorySpool, Spooled
 from counterfoil.lab.world.options import STEP_SECONDS, Options
 from counterfoil.lab.world.programs import late_answer
 from counterfoil.lab.world.provider import BEYOND, Provider
+from counterfoil.lab.world.score import BROKEN
 from counterfoil.lab.world.stage import EPOCH, Crashed, Process, Stage
 from counterfoil.lab.world.truth import Commit, Effect, Row, Truth, Wire, token_of
 from counterfoil.ports.provider import SendOrder
@@ -38,6 +39,11 @@ CALM_SECONDS = 9000.0
 
 time = Time()
 """The one that stands in the modules' place; it belongs to whichever world is running."""
+
+
+def _spelled(word: object) -> str:
+    """A word of a story; what an operation came to is several."""
+    return " ".join(map(str, word)) if isinstance(word, tuple) else str(word)
 
 
 class World:
@@ -165,8 +171,15 @@ class World:
         self._sent = self._sent or of == "send"
         found = found or self.chance.fate(of, fates)
         self.trace(kind, of, found)
-        self.seen(f"{kind}: {found}")
+        self.seen(f"{kind}: {of}: {found}")
         return found
+
+    def broke(self, *said: str) -> None:
+        """Laws are broken here and now: told where it happens, and no part of what names the run."""
+        self.violations += said
+        if self.tell is not None:
+            for each in said:
+                self.tell(round(self.stage.now - EPOCH, 4), f"{BROKEN} {each}")
 
     def seen(self, situation: str) -> None:
         """Count a situation."""
@@ -176,7 +189,7 @@ class World:
         """Add to what names this run."""
         self._trace.update(f"{self.stage.now:.6f} {words}\n".encode())
         if self.tell is not None:
-            self.tell(round(self.stage.now - EPOCH, 4), " ".join([*map(str, words), self.about]).rstrip())
+            self.tell(round(self.stage.now - EPOCH, 4), " ".join([*map(_spelled, words), self.about]).rstrip())
 
     def digest(self) -> str:
         """What names this run: equal only where everything happened in the same order."""
@@ -227,7 +240,7 @@ class World:
             at=self.stage.now, seq=len(self.truth.wire) + 1, kind=kind, name=order.provider_key, token=token,
             account=order.account, payload=order.payload, process=process.name if process else "",
         )  # fmt: skip
-        self.violations += at_send(self, wire)
+        self.broke(*at_send(self, wire))
         self.truth.wire.append(wire)
         return wire
 
@@ -347,7 +360,7 @@ class World:
         token, name = self.sending.get(process, ""), self.sent_for.get(process, "")
         attempt = self.attempts(name).get(token)
         if process.sure and attempt is not None and not self.observed(name, attempt):
-            self.violations.append(f"I6 {name}: {token} was interrupted, and nothing is on record of it")
+            self.broke(f"I6 {name}: {token} was interrupted, and nothing is on record of it")
 
     def histories(self) -> list[History]:
         """Every operation, as the store reads it."""

@@ -132,7 +132,7 @@ def call(world: World, ledger: Ledger, message: Message, queue: Queue) -> None:
 def answered(world: World, receipt: Receipt, payload: bytes) -> None:
     """A call was answered by a receipt: what it asked for is what that one froze (I9)."""
     if frozen(world.rows(receipt.id)) != payload:
-        world.violations.append(f"I9 {receipt.id}: it answers another payload than the one it froze")
+        world.broke(f"I9 {receipt.id}: it answers another payload than the one it froze")
 
 
 def worker(world: World, seconds: float) -> Callable[[Process], None]:
@@ -175,4 +175,4 @@ def late_answer(world: World, ledger: Ledger, wire: Wire, token: str, answer: An
     else:
         world.seen("a late answer was recorded")
         if world.observed(wire.name, number) == before:
-            world.violations.append(f"I6 {wire.name}: an answer that came late is not on record")
+            world.broke(f"I6 {wire.name}: an answer that came late is not on record")

@@ -68,7 +68,7 @@ def play(options: Options, path: Path, tell: Callable[[float, str], None] | None
         world.skew.clear()
         while world.stage.now < ends + CALM_SECONDS and not _settled(world, queue):
             world.stage.run(world.stage.now + CALM_SECONDS / 30)
-        world.violations += at_end(world)
+        world.broke(*at_end(world))
         world.stands = world.read(STANDS)
         world.trace(*world.stands)
     finally:

@@ -37,7 +37,7 @@ class Explored:
 
     def __init__(self) -> None:
         self.schedules = 0
-        self.violations: list[tuple[tuple[int, ...], str]] = []
+        self.violations: list[tuple[str, str]] = []
         self.complete = False
 
 
@@ -70,10 +70,33 @@ def explore(
     return found
 
 
-def one(options: Options, path: Path, search: Search, stores: list[SimStore]) -> World:
+def followed(kind: str, base: str, path: Path, search: Search, tell: Callable[[float, str], None]) -> World:
+    """Play the one schedule that a path names, and tell it.
+
+    Args:
+        kind: of the provider.
+        base: what becomes of the first send.
+        path: a file of its own.
+        search: stands on the path.
+        tell: told of everything that happens.
+    """
+    SqliteStore(path, clock=lambda: EPOCH).close()
+    stores: list[SimStore] = []
+    search.begin()
+    world = one(options_for(kind, base), path, search, stores, tell)
+    for store in stores:
+        store.drop()
+    return world
+
+
+def one(
+    options: Options, path: Path, search: Search, stores: list[SimStore],
+    tell: Callable[[float, str], None] | None = None,
+) -> World:  # fmt: skip
     """Play one schedule in a file that is wiped first."""
     _wipe(path)
     world = World(options, path, search, stores)
+    world.tell = tell
     time.world = world
     try:
         queue = Queue()
@@ -84,7 +107,7 @@ def one(options: Options, path: Path, search: Search, stores: list[SimStore]) ->
         world.stage.run(EPOCH + TROUBLE_SECONDS)
         search.calm = True
         world.stage.run(EPOCH + TROUBLE_SECONDS + CALM_SECONDS)
-        world.violations += at_end(world)
+        world.broke(*at_end(world))
         world.stands = world.read(STANDS)
     finally:
         world.end()

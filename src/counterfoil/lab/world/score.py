@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 SUMMED = ("sends", "effects", "second_effects", "false_outcomes", "false_beyond", "unrecorded")
 """What the raw truth shows to anybody, and `scripts/recount.py` counts as well."""
+BROKEN = "✗"
+"""Before each law that is broken, in a story."""
 STANDS = "SELECT id, outcome, dispatch FROM operation"
 
 

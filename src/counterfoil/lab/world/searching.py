@@ -29,7 +29,7 @@ def main() -> None:
         found = explore(kind, base, folder / "receipts.db", search, most, left.add if left else lambda _: None)
     if left:
         left.close()
-    broken = [{"path": "".join(map(str, path)), "said": said} for path, said in found.violations]
+    broken = [{"path": path, "said": said} for path, said in found.violations]
     told = {
         "kind": kind, "base": base, "schedules": found.schedules, "complete": found.complete,
         "violations": len(broken), "broken": broken[:SHOWN_MAX],

@@ -6,8 +6,8 @@ from counterfoil.lab.world.provider import BEYOND, KINDS, LOOKS, SENDS
 
 LOOKED_AT = ("key", "natural", "lookup", "eventual")
 KEPT = ("key", "natural")
-_SENT = tuple(f"{kind}: {fate}" for kind in KINDS for fate in SENDS if fate not in BEYOND)
-_LOOKED = tuple(f"{kind}: {fate}" for kind in LOOKED_AT for fate in LOOKS if fate not in BEYOND)
+_SENT = tuple(f"{kind}: send: {fate}" for kind in KINDS for fate in SENDS if fate not in BEYOND)
+_LOOKED = tuple(f"{kind}: look: {fate}" for kind in LOOKED_AT for fate in LOOKS if fate not in BEYOND)
 _COMMANDS = ("Claim", "Settle", "Amend", "Propose")
 _EFFECTS = (*_COMMANDS, "Form", "Send", "Look", "Hand")
 _ENDED = tuple(

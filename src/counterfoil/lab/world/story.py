@@ -1,7 +1,8 @@
-"""One world of a simulation, told as it happens, or made smaller; in a process of its own, a line of JSON each.
+"""One world of a simulation or a search, told as it happens, or made smaller; in a process of its own, JSON by lines.
 
-``python -m counterfoil.lab.world.story tell SEED WORLD OPERATIONS`` tells it; ``... shrink SEED WORLD OPERATIONS LAW
-SECONDS`` looks for the smallest world that still breaks that law.
+``python -m counterfoil.lab.world.story tell SEED WORLD OPERATIONS`` tells a world; ``... play OPTIONS`` one that is
+named by its options; ``... follow KIND BASE FAULTS SWITCHES PATH`` one schedule of a search; ``... shrink SEED WORLD
+OPERATIONS LAW SECONDS`` looks for the smallest world that still breaks that law.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from counterfoil.lab.world import run
+from counterfoil.lab.world import run, scenario
 from counterfoil.lab.world.batch import played
-from counterfoil.lab.world.options import drawn
+from counterfoil.lab.world.chance import Search
+from counterfoil.lab.world.options import Options, differing, drawn, read
 from counterfoil.lab.world.shrink import shrunk
 
 
@@ -22,19 +24,39 @@ def _say(**said: Any) -> None:
     print(json.dumps(said), flush=True)
 
 
+def _happens(at: float, words: str) -> None:
+    _say(at=at, said=words)
+
+
 def main() -> None:
     """Play the world."""
-    what, seed, number, operations, *rest = sys.argv[1:]
-    options = drawn(f"{seed}-{number}", int(operations))
+    what, *given = sys.argv[1:]
     with run.virtual():
-        if what == "shrink":
-            law, seconds = rest
-            smaller, said = shrunk(options, law, float(seconds))
-            _say(options=msgspec.to_builtins(smaller), violations=said)
-            return
-        _say(options=msgspec.to_builtins(options))
-        world, had = played(options, tell=lambda at, words: _say(at=at, said=words))
-        _say(violations=world.violations, operations=had, trace=world.digest())
+        match what, given:
+            case "tell", [seed, number, operations]:
+                _tell(drawn(f"{seed}-{number}", int(operations)))
+            case "play", [options]:
+                _tell(read(options))
+            case "follow", [kind, base, faults, switches, path]:
+                _follow(kind, base, Search.along(path, int(faults), int(switches)))
+            case "shrink", [seed, number, operations, law, seconds]:
+                smaller, said = shrunk(drawn(f"{seed}-{number}", int(operations)), law, float(seconds))
+                _say(options=msgspec.to_builtins(smaller), differing=differing(smaller), violations=said)
+            case _:
+                sys.exit(__doc__)
+
+
+def _tell(options: Options) -> None:
+    _say(options=msgspec.to_builtins(options))
+    world, had = played(options, tell=_happens)
+    _say(violations=world.violations, operations=had, trace=world.digest())
+
+
+def _follow(kind: str, base: str, search: Search) -> None:
+    _say(options=msgspec.to_builtins(scenario.options_for(kind, base)))
+    with run.folder() as folder:
+        world = scenario.followed(kind, base, folder / "receipts.db", search, _happens)
+    _say(violations=world.violations, operations=world.operations, trace=world.digest(), strayed=search.strayed)
 
 
 if __name__ == "__main__":
