@@ -188,13 +188,16 @@ class Elsewhere(BaseHTTPRequestHandler):
     """A store that sends everybody to another region."""
 
     def do_PUT(self):
-        """Answer as S3 does where the bucket is not there."""
+        """Answer as S3 does where the bucket is not there, and tell what was sent, as a careless one would."""
         self.server.seen.append(dict(self.headers))
         self.rfile.read(int(self.headers["Content-Length"]))
+        provided = self.headers["authorization"].rpartition("=")[2]
+        told = json.dumps({**self.server.seen[-1], "SignatureProvided": provided}).encode()
         self.send_response(301)
         self.send_header("x-amz-bucket-region", "eu-west-1")
-        self.send_header("Content-Length", "0")
+        self.send_header("Content-Length", str(len(told)))
         self.end_headers()
+        self.wfile.write(told)
 
     def log_message(self, *_):
         """Say nothing."""
@@ -240,6 +243,15 @@ def test_a_session_token_is_sent_and_signed(elsewhere):
     signed = headers["authorization"].partition("SignedHeaders=")[2].partition(",")[0].split(";")
     assert {"host", "if-none-match", "x-amz-content-sha256", "x-amz-date", "x-amz-security-token"} <= set(signed)
     assert "/eu-north-1/s3/aws4_request" in headers["authorization"]
+
+
+def test_what_a_store_tells_of_the_signature_is_masked(elsewhere):
+    """The signature and the token, and not the names beside them."""
+    keys = Keys("AKIA1", "secret-key-81f2", "token-81f2")
+    answer = provider(elsewhere.server_port, keys).send(order(), Flight())
+    signature = elsewhere.seen[0]["authorization"].rpartition("=")[2]
+    assert (len(signature), signature.encode() in answer.body, b"token-81f2" in answer.body) == (64, False, False)
+    assert b"x-amz-security-token" in answer.body
 
 
 def test_what_is_approved_names_where_the_keys_come_from():
@@ -311,7 +323,7 @@ def test_keys_that_fail_later_send_nothing():
         ({"region": "auto", "base_url": "ftp://store"}, "base_url"),
         ({"region": "auto", "access_key": "AKIA1"}, "access_key"),
         ({"region": "auto", "access_key": "AKIA1", "secret_key": "env:KEY", "profile": "shop"}, "access_key"),
-        ({"region": "auto", "contract": "smtp.submission"}, "contract"),
+        ({"region": "auto", "contract": "anthropic.messages.batches_create"}, "only secret"),
     ],
 )
 def test_what_cannot_be_declared_is_said(ledger, given, said):
