@@ -15,4 +15,4 @@ pin() {
         --generate-hashes --no-header --no-annotate --no-config --quiet -o "$1" >/dev/null
 }
 pin requirements/core.txt
-pin requirements/dev.txt --extra http --extra postgresql --extra lab --group dev
+pin requirements/dev.txt --extra http --extra postgresql --extra s3 --extra lab --group dev

@@ -285,6 +285,17 @@ def test_a_sources_own_words_stay_behind(lab):
     assert "vault" not in [frame.name for frame in traceback.extract_tb(error.tb)]
 
 
+def test_a_secret_that_comes_late_puts_no_deadline_off(lab):
+    """After its deadline a provider writes nothing, whatever took so long."""
+
+    def slow():
+        threading.Event().wait(0.2)
+        return SECRET
+
+    answer = provider(lab, secrets={"/headers/authorization": slow}).send(order(deadline_seconds=0.1), Flight())
+    assert (answer.may_have_left, answer.reason, lab.sends()) == (False, "deadline", 0)
+
+
 def test_a_secret_is_asked_for_as_late_as_possible(lab):
     """Nothing resolves a secret before a check or a send."""
     asked = []

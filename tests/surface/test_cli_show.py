@@ -86,7 +86,7 @@ def test_what_is_missing_before_a_negative_counts(shop):
     (line,) = shop("list", "--json").lines
     assert shop("reconcile", line["id"], "--actions", "lab.yaml").code == 1
     out = shop("show", line["id"]).out
-    assert "Absence: 8 of 11 conditions met" in out
+    assert "Absence: 9 of 12 conditions met" in out
     assert "☐ missing: no longest_delivery is assumed, so the request may still arrive" in out
     assert "A negative never counts, as things are." in out
     assert "⌕ look  not found" in out

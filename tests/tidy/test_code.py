@@ -21,6 +21,7 @@ BLANKET: dict[str, str] = {
     "src/counterfoil/providers/http.py:HttpProvider._missing": "a vault's error may hold it: named by its place",
     "src/counterfoil/providers/http.py:HttpProvider._resolved": "the same; without a value nothing is sent",
     "src/counterfoil/providers/process.py:ProcessProvider._value": "the same; without a value nothing is run",
+    "src/counterfoil/providers/s3.py:S3Provider._opened": "a vault's error may hold it; without keys nothing is sent",
     "src/counterfoil/providers/smtp.py:SmtpProvider._login": "a vault's error may hold it; without it nothing is sent",
     "src/counterfoil/providers/sql.py:SqlProvider._reached": "the same; without it nothing is reached",
     "src/counterfoil/runtime/drive.py:adrive": "the plan records what is known and raises it again",

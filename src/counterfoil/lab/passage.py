@@ -7,10 +7,11 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from counterfoil.lab.faults import Rule, Vocabulary
 from counterfoil.lab.messages import HEAD_BYTES_MAX, Message, read_reply
-from counterfoil.lab.replies import RESET_ON_CLOSE
+from counterfoil.lab.replies import RESET_ON_CLOSE, Reply
 
 DELAY_SECONDS = 1.0
 """How long a delay lasts when the rule does not say."""
@@ -129,6 +130,10 @@ async def _stall_reply(passage: Passage, request: Message, rule: Rule) -> None:
     passage.open = passage.open and not reply.last
 
 
+async def _unavailable(passage: Passage, _request: Message, _rule: Rule) -> None:
+    await passage.answer(Message(head=Reply(status=HTTPStatus.SERVICE_UNAVAILABLE).encode()[0]))
+
+
 async def _refuse(passage: Passage, _rule: Rule) -> None:
     passage.reset()
 
@@ -147,6 +152,7 @@ REQUESTS: Mapping[str, Callable[[Passage, Message, Rule], Awaitable[None]]] = {
     "delay": _delay,
     "delay_reply": _delay_reply,
     "stall_reply": _stall_reply,
+    "unavailable": _unavailable,
 }
 
 CONNECTIONS: Mapping[str, Callable[[Passage, Rule], Awaitable[None]]] = {

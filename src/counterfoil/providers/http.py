@@ -6,7 +6,7 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from typing import TypedDict, Unpack
+from typing import NamedTuple, TypedDict, Unpack
 
 import msgspec
 
@@ -14,14 +14,26 @@ from counterfoil.domain.answer import Answer, Silent
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.errors import BadValue, PayloadRefused, SecretMisplaced, SecretMissing
 from counterfoil.domain.reading import Sought, named, requests_of, seek
-from counterfoil.domain.template import LookTemplate, Names, RequestTemplate, render
+from counterfoil.domain.template import LookTemplate, Names, Rendered, RequestTemplate, render
 from counterfoil.ports import provider
 from counterfoil.providers import wire
+from counterfoil.providers.deadline import Deadline
 
 Secrets = Mapping[str, Callable[[], str]]
 """By header pointer (`/headers/authorization`): what returns the whole header value, at send time."""
 
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
+
+
+class Opened(NamedTuple):
+    """What opens the account for one request."""
+
+    headers: tuple[tuple[str, str], ...]
+    secrets: tuple[str, ...]
+    """What of them a server may echo, each part that would open something by itself."""
+
+    def __repr__(self) -> str:
+        return "Opened()"
 
 
 class Transport(TypedDict, total=False):
@@ -134,6 +146,7 @@ class HttpProvider:
     def _write(self, template: RequestTemplate, order: provider.SendOrder, flight: provider.Flight) -> Answer:
         if order.account != self._account or self._elsewhere(order.destination):
             return Silent(may_have_left=False, reason="not_ours")
+        deadline = Deadline(order.deadline_seconds)  # a vault that is slow to answer does not put it off
         try:
             request = self._filled(template, order.payload, self._names(order))
         except PayloadRefused:
@@ -144,7 +157,7 @@ class HttpProvider:
         # Whoever gives up waiting while the exchange goes on elsewhere must assume that it writes.
         flight.may_have_left = True
         try:
-            return self._exchange(request, order.deadline_seconds, known)
+            return self._exchange(request, deadline.left(), known)
         finally:
             flight.may_have_left = known.may_have_left
 
@@ -182,21 +195,28 @@ class HttpProvider:
     ) -> wire.WireRequest | None:
         """The whole request, secrets and all; None where a secret has no value."""
         made = render(template, payload, names)
-        values = {pointer: self._resolved(pointer) for pointer in self._contract.secrets}
-        secret = [(pointer.removeprefix("/headers/"), value) for pointer, value in values.items() if value is not None]
-        if len(secret) < len(values):
+        opened = self._opened(made)
+        if opened is None:
             return None
         return wire.WireRequest(
             method=made.method,
             url=self._base_url + made.target,
-            headers=(*made.headers, *secret),
+            headers=(*made.headers, *opened.headers),
             body=made.body,
             proxy=self._proxy,
             proxy_headers=self._proxy_headers,
             verify=self._verify,
-            # A server may echo the token without its scheme, or one field of it.
-            secrets=tuple({part for _, value in secret for part in _parts(value)}),
+            secrets=opened.secrets,
         )
+
+    def _opened(self, made: Rendered) -> Opened | None:  # noqa: ARG002 - a signature depends on what is signed
+        """The secret headers of one request; None where one has no value."""
+        values = {pointer: self._resolved(pointer) for pointer in self._contract.secrets}
+        headers = [(pointer.removeprefix("/headers/"), value) for pointer, value in values.items() if value is not None]
+        if len(headers) < len(values):
+            return None
+        # A server may echo the token without its scheme, or one field of it.
+        return Opened(tuple(headers), tuple({part for _, value in headers for part in _parts(value)}))
 
     def _missing(self, pointer: str) -> SecretMissing:
         """Say which secret has no value; in the source's own words only where they are of this house."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +16,7 @@ from counterfoil.runtime.registered import Registered
 from counterfoil.runtime.secrets import references, resolver
 
 if TYPE_CHECKING:
+    from counterfoil.providers.s3 import Keys
     from counterfoil.runtime.ledger import Ledger
 
 
@@ -129,3 +130,48 @@ def sql(
     loaded = contract_of(contract, "")
     provider = SqlProvider(loaded, database=Database(url=url, **fields), statement=statement, account=account)
     return Adapter(loaded, provider, {"destination": url.partition("?")[0], **given, "account": account})
+
+
+def s3(
+    name: str,
+    *,
+    region: str,
+    account: str,
+    base_url: str = "",
+    contract: str | Contract = "aws.s3.put_if_none_match",
+    **given: Any,
+) -> Adapter:
+    """Objects in a store that speaks the S3 API; each is written only where nothing stands.
+
+    Args:
+        name: the action's.
+        region: which the signature names.
+        account: the account that its keys open.
+        base_url: another store than AWS in that region; buckets stand in the path.
+        contract: another one than the catalogue's, such as `cloudflare.r2.put_if_none_match`.
+        given: `access_key` with `secret_key` (`env:NAME`, `file:PATH` or a callable), or `profile`, or neither for the
+            keys that boto3 would find; `proxy`, `verify` and `limits` as of `ledger.http`; whatever else an action
+            declares.
+    """
+    from counterfoil.providers.s3 import S3Provider, Signing, checked_region
+
+    transport = {k: given.pop(k) for k in ("proxy", "proxy_headers", "verify", "limits") if k in given}
+    named = {k: given.pop(k, "") for k in ("profile", "access_key", "secret_key")}
+    url = base_url or f"https://s3.{checked_region(region)}.amazonaws.com"
+    loaded = contract_of(contract, "")
+    keys, keys_from = _keys(name, **named)
+    signing = Signing(region=region, keys=keys, keys_from=keys_from)
+    provider = S3Provider(loaded, base_url=url, account=account, signing=signing, **transport)
+    return Adapter(loaded, provider, {"destination": url.rstrip("/"), **given, "account": account})
+
+
+def _keys(name: str, *, profile: str, access_key: str, secret_key: Any) -> tuple[Callable[[], Keys], str]:
+    """What finds the keys, and where."""
+    from counterfoil.providers.s3 import Chain, Keys
+
+    if bool(access_key) != bool(secret_key) or (access_key and profile):
+        raise BadValue("access_key", "not shown", wanted="access_key and secret_key, or profile, or none of them")
+    if not access_key:
+        return Chain(name, profile), f"boto3:{profile}"
+    secret = resolver(name, secret_key)
+    return lambda: Keys(access_key, secret()), f"{access_key}:{references({'': secret_key})['']}"

@@ -138,6 +138,12 @@ class Ledger(Settling):
 
         return adapting.guard(self, name, adapting.sql(name, url=url, statement=statement, account=account, **declared))
 
+    def s3(self, name: str, *, region: str, account: str, **declared: Any) -> GuardedHttp:
+        """Guard objects in an S3 store, each written only where nothing stands; a lost answer is settled by a look."""
+        from counterfoil.runtime import adapting
+
+        return adapting.guard(self, name, adapting.s3(name, region=region, account=account, **declared))
+
     def register(self, registered: Registered) -> None:
         """Take an action in; one name is one action, and an effect's actions agree about what is the same effect."""
         action = registered.action

@@ -26,11 +26,12 @@ SPOILT = {
     "hang": (LOST, 1),
     "cut_request": (LOST, 0),
     "cut_reply": (CUT, 1),
-    "delay": (None, 1),
-    "delay_reply": (None, 1),
-    "stall_reply": (None, 1),
+    "delay": (201, 1),
+    "delay_reply": (201, 1),
+    "stall_reply": (201, 1),
+    "unavailable": (503, 0),
 }
-"""What the caller sees instead of its answer, and how many effects there are in the end."""
+"""What the caller sees, by its status or as its error, and how many effects there are in the end."""
 
 
 class Upstream:
@@ -102,8 +103,8 @@ def test_a_spoilt_request(proxied, behaviour):
     seen, effects = SPOILT[behaviour]
     front = proxied({"method": "POST", "behaviour": behaviour, "times": 1, "seconds": 0.05})
     name = front.name()
-    if seen is None:
-        assert front.post("lookup", name).status == 201
+    if isinstance(seen, int):
+        assert front.post("lookup", name).status == seen
     else:
         with pytest.raises(seen):
             front.post("lookup", name)

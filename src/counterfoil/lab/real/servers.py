@@ -19,8 +19,9 @@ from counterfoil.lab.real.relay import Place
 SECONDS = 20.0
 USER, PASSWORD = "lab", "lab-password"
 CREDENTIAL = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode("ascii")
-SIGNED = "AWS4-HMAC-SHA256 Credential=LAB/20270101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
-"""Moto checks no signature."""
+REGION = "us-east-1"
+SIGNED = f"AWS4-HMAC-SHA256 Credential=LAB/20270101/{REGION}/s3/aws4_request, SignedHeaders=host, Signature=0"
+"""For what the laboratory itself asks of moto, which checks no signature unless it is told to."""
 _LISTENING = "127.0.0.1"
 
 

@@ -19,7 +19,7 @@ import counterfoil
 from counterfoil import contracts
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.schedule import REST, REVIEW
-from counterfoil.lab.real.servers import CREDENTIAL, SIGNED, USER
+from counterfoil.lab.real.servers import CREDENTIAL, PASSWORD, REGION, USER
 from counterfoil.runtime.guarded import GuardedHttp
 from counterfoil.runtime.ledger import Ledger
 from counterfoil.runtime.worker import Worker
@@ -66,9 +66,9 @@ def _radicale(ledger: Ledger, port: int, beside: str, key: str, within: Callable
 
 
 def _moto(ledger: Ledger, port: int, beside: str, key: str, within: Callable[[str], Contract]) -> Act:  # noqa: ARG001
-    act = ledger.http(
-        "act", base_url=f"http://127.0.0.1:{port}", contract=within("aws.s3.put_if_none_match"), **OWNED,
-        secrets={"/headers/authorization": lambda: SIGNED},
+    act = ledger.s3(
+        "act", base_url=f"http://127.0.0.1:{port}", region=REGION, contract=within("aws.s3.put_if_none_match"), **OWNED,
+        access_key=USER, secret_key=lambda: PASSWORD,
     )  # fmt: skip
     return act, {"bucket": "shop", "key": key, "document": {"paid": key}}
 
