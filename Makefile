@@ -59,9 +59,9 @@ nightly: install
 	@$(LAB) certify --json -- $(BIN)/python examples/certify/guarded.py
 	@$(MAKE) sabotaged
 	@COUNTERFOIL_NIGHTLY=1 $(BIN)/pytest --timeout=3600 tests/property/test_decisions_machine.py \
-		tests/property/test_decisions_walks.py tests/integration/store
-	@$(LAB) bench --store sqlite --json
-	@$(LAB) bench --store postgresql --json
+		tests/property/test_decisions_walks.py tests/integration/store tests/integration/test_leaks.py
+	@$(LAB) bench --store sqlite --peers --growth 1000000 --json
+	@$(LAB) bench --store postgresql --peers --growth 1000000 --json
 
 # A rule that is off must be noticed: exit code 1 and no other, by each of three commands.
 TEN = $(shell $(BIN)/python -c "from counterfoil.lab.sabotage import TEN; print(*sorted(TEN))")

@@ -87,10 +87,10 @@ def _bench(asked: argparse.Namespace) -> int:
 
     with run_folder(asked.keep) as top:
         keep = top if asked.keep else None
-        if asked.store == "postgresql":
-            result = command.on_postgresql(rounds=asked.rounds, progress=_announce)
-        else:
-            result = command.run(rounds=asked.rounds, keep=keep, progress=_announce)
+        result = command.run(
+            store=asked.store, rounds=asked.rounds, with_peers=asked.peers, grown=asked.growth, keep=keep,
+            progress=_announce,
+        )  # fmt: skip
         if keep is not None:
             write_result(keep, result)
     if not asked.json:

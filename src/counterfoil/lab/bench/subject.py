@@ -41,7 +41,7 @@ class Subject:
             return _RESULT
 
         @self.ledger.action(effect="refund", name="refund_lost", key=named, **declared)
-        def lost(order_id: str, amount: int, currency: str, memo: str) -> dict[str, str]:
+        def lost(order_id: str, amount: int, currency: str, memo: str) -> dict[str, str]:  # noqa: ARG001
             raise TimeoutError("the answer was lost")
 
         self._refund, self._post, self._lost = refund, post, lost
