@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Resolves requirements/*.txt anew from pyproject.toml, and requirements/peers/*.txt from what stands beside them: versions and hashes only, no index address, no host name.
+# Resolves requirements/*.txt anew from pyproject.toml, and requirements/peers/*.txt from what stands beside each:
+# versions and hashes only, no index address, no host name.
 # uv does the resolving from an environment thrown away at once; nothing else in the project needs it.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -167,6 +167,12 @@ def _peers(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _plots(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--plots", type=Path, metavar="DIR", help="with --peers: also draw one caller and many, as SVG"
+    )
+
+
 def _growth(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--growth", metavar="N", type=count(1, GROWTH_MAX),
@@ -254,7 +260,7 @@ _IMAGES = (_images, _script, _seed)
 _CHAOS = (_chaos_kills, _seed, _disk)
 _CONTRACTS = (_check, _one_contract)
 _CERTIFY = (_junit, _deadline, _life)
-_BENCH = (_store, _rounds, _peers, _growth)
+_BENCH = (_store, _rounds, _peers, _growth, _plots)
 _SIMULATE = (_simulated, _seed)
 _EXHAUST = (_exhausted,)
 _MATRIX = (_matrix,)

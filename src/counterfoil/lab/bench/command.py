@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counterfoil.lab.bench import growth, peers, postgresql, sqlite
+from counterfoil.lab.bench import growth, peers, plot, postgresql, sqlite
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,13 +18,14 @@ ROUNDS = "rounds.json"
 Bar = tuple[str, float]
 
 
-def run(
+def run(  # noqa: PLR0913 - each is an option of the command
     *,
     store: str,
     rounds: int,
     with_peers: bool = False,
     grown: int | None = None,
     keep: Path | None = None,
+    plots: Path | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Measure everything that is asked for and return the figures, `ok` saying whether every bar is met.
@@ -35,6 +36,7 @@ def run(
         with_peers: also measure other libraries beside it, see `peers`.
         grown: also measure a store that holds so many operations, see `growth`.
         keep: a folder that receives every round's own figures, and a file's receipts.
+        plots: a folder that receives a picture of one caller and of many, with what `with_peers` measures.
         progress: told what is measured next.
     """
     if store == "postgresql":
@@ -50,6 +52,8 @@ def run(
         found = growth.run(store, grown, rounds=rounds, progress=progress)
         kept["growth"] = found.pop("rounds_kept")
         figures |= {growth.name_of(grown): found["ratio"], "growth": found}
+    if plots is not None:
+        plot.draw(figures, plots)
     if keep is not None:
         (keep / ROUNDS).write_text(json.dumps(kept) + "\n", encoding="utf-8")
     figures["ok"] = not missed(figures)

@@ -152,7 +152,16 @@ def _figures(field: Field, peers: Mapping[str, Peer], rounds: int, progress: Pro
     calls = _loads(field, peers)
     found = {name: _figures_of(peer, name, one, calls) for name, peer in peers.items()}
     over = {name: figures["over"] for name, figures in found.items()}
-    return {"peers": found, "concurrent_over": over, "rounds_kept": {"one": one, "calls": calls}}
+    return {
+        "peers": found,
+        "concurrent_over": over,
+        "beside": {
+            "thin_ratio": ratio(one["mine"], one["thin"]),
+            "p50_ms": {name: round(statistics.median(one[name]) * 1e3, 3) for name in blocks},
+            "per_second": {name: round(statistics.median(calls[name])) for name in ("raw", "threads", "tasks")},
+        },
+        "rounds_kept": {"one": one, "calls": calls},
+    }
 
 
 def _figures_of(
