@@ -68,6 +68,22 @@ def test_a_peer_that_ends_is_missing(tmp_path):
         Peer([sys.executable, "-c", "raise SystemExit('no such library')"])
 
 
+@pytest.mark.slow
+def test_a_peer_that_ends_in_the_middle_ends_the_run(program, tmp_path, monkeypatch):
+    """Rounds that it was part of are no figures of anybody's."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(environment, "require", lambda _: None)
+    monkeypatch.setattr(peers, "_commands", lambda *_: iter([("peer", ([*program, "tasks"], "sqlite"))]))
+    monkeypatch.setattr(peers, "COUNTED", (1, 2))
+    monkeypatch.setattr(Peer, "load", lambda *_: (_ for _ in ()).throw(Missing("it ended by itself")))
+    monkeypatch.setattr(peers, "LOAD_SECONDS", 0.1)
+    with pytest.raises(RunFailed, match="ended by itself"):
+        peers.run("sqlite", rounds=1)
+    monkeypatch.undo()
+    assert not list(tmp_path.glob("counterfoil-bench-*"))
+
+
 def test_a_peer_sees_nothing_of_ours(monkeypatch):
     """Its environment is its own: our path would give it our libraries."""
     monkeypatch.setenv("PYTHONPATH", "/nowhere")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+from counterfoil.lab import commands
 from counterfoil.lab.bench import plot
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -46,6 +47,12 @@ def test_nothing_is_drawn_outside(tmp_path):
             float(bar.get("x", 0)) + float(bar.get("width")) for bar in ET.parse(path).getroot().iter(f"{SVG}rect")
         ]
         assert max(right) <= plot.WIDTH
+
+
+def test_there_is_no_picture_without_peers(tmp_path, capsys):
+    """Alone, there would be nothing beside which it is drawn; nothing is measured then."""
+    assert commands.run(["bench", "--plots", str(tmp_path)]) == 3
+    assert "--peers" in capsys.readouterr().err
 
 
 def widths(page):

@@ -48,13 +48,19 @@ def python_of(name: str, project: Path = PROJECT) -> Path:
         return python
     shutil.rmtree(home, ignore_errors=True)
     _run([sys.executable, "-m", "venv", "--without-pip", str(home)])
-    # This environment's pip serves the other: some systems ship Python without ensurepip.
     _run(
-        [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--disable-pip-version-check",
-         "--require-hashes", "-r", str(pins)]
+        [*_pip(), "--python", str(python), "install", "--quiet", "--disable-pip-version-check", "--require-hashes",
+         "-r", str(pins)]
     )  # fmt: skip
     stamp.write_text(wanted, encoding="utf-8")
     return python
+
+
+def _pip() -> list[str]:
+    """A pip that is there already serves the other environment: some systems ship Python without ensurepip."""
+    has_pip = subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode
+    machine = str(getattr(sys, "_base_executable", sys.executable))
+    return [machine if has_pip else sys.executable, "-m", "pip"]
 
 
 def _run(arguments: list[str]) -> None:

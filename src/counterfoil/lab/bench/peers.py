@@ -21,6 +21,7 @@ from counterfoil.lab.bench.peer import Peer
 from counterfoil.lab.bench.places import Database, Folder, Place, Redis
 from counterfoil.lab.bench.subject import Subject
 from counterfoil.lab.database import server
+from counterfoil.lab.failure import RunFailed
 
 CALLERS = 64
 LOAD_SECONDS = 2.0
@@ -75,7 +76,7 @@ def run(store: str, *, rounds: int, progress: Progress = lambda _: None) -> dict
         progress: told what is measured next.
 
     Raises:
-        RunFailed: the peers' pins and programs are not there.
+        RunFailed: the peers' pins and programs are not there, or one of them ended in the middle.
     """
     environment.require(environment.PROJECT)
     with _field(store) as field:
@@ -86,7 +87,10 @@ def run(store: str, *, rounds: int, progress: Progress = lambda _: None) -> dict
             fsyncs[name] = _fsyncs(command, on, field.places[on], name, field.missing)
         with contextlib.ExitStack() as running:
             peers = dict(_started(commands, field, running))
-            figures = _figures(field, peers, rounds, progress)
+            try:
+                figures = _figures(field, peers, rounds, progress)
+            except Missing as reason:  # of rounds that it was part of, no figure may be used
+                raise RunFailed(f"a peer was lost while it was measured: {reason}") from reason
         for name in peers:
             figures["peers"][name] |= {"on": commands[name][1], "fsyncs_per_call": fsyncs[name]}
         return {**figures, "missing": field.missing}

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
-WIDTH, LABEL, ROW, TOP, BAR = 760, 250, 26, 62, 16
-VALUE = 130
+WIDTH, LABEL, ROW, TOP, BAR = 800, 270, 26, 62, 16
+VALUE = 170
 """What stands right of a bar: its figure, and a remark."""
 OURS, FLOOR, OTHERS, INK, QUIET = "#0b6e4f", "#8a8f98", "#b9bfc9", "#1c2026", "#5b626d"
 STORES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
@@ -59,7 +59,7 @@ def _many(figures: Mapping[str, Any]) -> Iterator[Bar]:
     for way in ("threads", "tasks"):
         yield Bar(f"counterfoil, {way}", rates[way], f"{rates[way]:,}", OURS)
     for name, found in _peers(figures, "per_second", reverse=True):
-        said = f"{found['per_second']:,.0f}, ours {found['over']:g} times"
+        said = f"{found['per_second']:,.0f}, ours {found['over']:.3g} times"
         yield Bar(f"{_label(name, found)}, {found['way']}", found["per_second"], said)
 
 
