@@ -61,9 +61,9 @@ nightly: install
 	@$(LAB) certify --real moto,smtp,postgres,git,radicale --json
 	@$(MAKE) sabotaged
 	@COUNTERFOIL_NIGHTLY=1 $(BIN)/pytest --timeout=3600 tests/property/test_decisions_machine.py \
-		tests/property/test_decisions_walks.py tests/integration/store
-	@$(LAB) bench --store sqlite --json
-	@$(LAB) bench --store postgresql --json
+		tests/property/test_decisions_walks.py tests/integration/store tests/integration/test_leaks.py
+	@$(LAB) bench --store sqlite --peers --growth 1000000 --json
+	@$(LAB) bench --store postgresql --peers --growth 1000000 --json
 
 # A rule that is off must be noticed by each of three commands: exit code 1 and no other, and a report that says so.
 TEN = $(shell $(BIN)/python -c "from counterfoil.lab.sabotage import TEN; print(*sorted(TEN))")

@@ -21,7 +21,7 @@ OF_KIND = {
     "scenarios": ("images", "boundaries", "scenarios", "faults", "violations"),
     "schedules": ("schedules", "complete", "violations"),
     "killed": ("killed", "survivors"),
-    "sequential_ratio": (
+    "thin_ratio": (
         "sequential_ratio", "thin_ratio", "async_ratio", "concurrent_ratio", "p50_ms", "rounds", "rows_per_operation",
     ),
 }  # fmt: skip
@@ -46,9 +46,25 @@ def disagreements(counts: Counts, result: Path) -> list[str]:
     for name, figures in claimed.get("modes", {}).items():
         said = {word: figures[word] for word in PER_MODE if word in figures}
         found += compared(f"{name}: ", said, counts.get("modes", {}).get(name, {}), PER_MODE)
+    found += of_bench(claimed, counts)
     for row in claimed.get("rows", []):
         found += of_row(row, counts)
     return found + list(_in_samples(counts))
+
+
+def of_bench(claimed: Counts, counts: Counts) -> list[str]:
+    """Compare what a benchmark says of peers and of full stores."""
+    found = []
+    for name, figures in claimed.get("peers", {}).items():
+        own = {
+            **counts.get("peers", {}).get(name, {}),
+            "over": counts.get("over", {}).get(name, {}).get(figures["way"]),
+        }
+        found += compared(f"{name}: ", figures, own, ("mine_ratio", "thin_ratio", "over"))
+        found += compared("concurrent_over: ", claimed["concurrent_over"], {name: own["over"]}, (name,))
+    if "growth" in claimed:
+        found += compared("growth: ", claimed["growth"], counts.get("growth", {}), ("ratio", "p50_ms"))
+    return found
 
 
 def of_row(row: Entry, counts: Counts) -> list[str]:

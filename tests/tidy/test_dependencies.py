@@ -19,7 +19,7 @@ LAZY = ("asyncio", "botocore", "httpcore", "httpx", "jsonschema", "rich", "yaml"
 """Modules that `import counterfoil` must leave alone: each costs more than everything we import."""
 
 PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==([^ ;\\]+)", re.MULTILINE)
-REQUIREMENT_FILES = ("core", "dev")
+REQUIREMENT_FILES = ("core", "dev", "peers/dbos", "peers/idemkit", "peers/langgraph", "peers/powertools")
 
 
 def normal(requirement: str) -> str:

@@ -24,6 +24,7 @@ CHAOS_KILLS = 200
 RESTARTS, RESTARTS_MAX = 10, 1_000
 COMMIT_CUTS, COMMIT_CUTS_MAX = 100, 10_000
 ROUNDS, ROUNDS_MAX = 60, 1_000
+GROWTH_MAX = 100_000_000
 IMAGES, IMAGES_MAX = 21_000, 1_000_000
 SEED_MAX = 1_000_000_000
 SIMULATED, SIMULATED_MAX = 20_000, 10_000_000
@@ -192,6 +193,27 @@ def _rounds(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _peers(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--peers",
+        action="store_true",
+        help="also measure other libraries beside it, each installed once in .cache/peers",
+    )
+
+
+def _plots(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--plots", type=Path, metavar="DIR", help="with --peers: also draw one caller and many, as SVG"
+    )
+
+
+def _growth(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--growth", metavar="N", type=count(1, GROWTH_MAX),
+        help="also measure a call, list, queue and verify in a store that holds N operations",
+    )  # fmt: skip
+
+
 def _simulated(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--operations", metavar="N", type=count(1, SIMULATED_MAX), default=None,
@@ -330,7 +352,7 @@ _IMAGES = (_images, _script, _seed)
 _CHAOS = (_store, _chaos_kills, _outages, _seed, _disk)
 _CONTRACTS = (_check, _one_contract)
 _CERTIFY = (_junit, _deadline, _life, _real)
-_BENCH = (_store, _rounds)
+_BENCH = (_store, _rounds, _peers, _growth, _plots)
 _SIMULATE = (_simulated, _seed)
 _EXHAUST = (_exhausted, _scheduled)
 _MATRIX = (_matrix,)

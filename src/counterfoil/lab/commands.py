@@ -103,12 +103,14 @@ def _bench(asked: argparse.Namespace) -> int:
     from counterfoil.lab.bench import command
     from counterfoil.lab.run_folder import run_folder, write_result
 
+    if asked.plots and not asked.peers:
+        raise RunFailed("--plots draws what --peers measures")
     with run_folder(asked.keep) as top:
         keep = top if asked.keep else None
-        if asked.store == "postgresql":
-            result = command.on_postgresql(rounds=asked.rounds, progress=_announce)
-        else:
-            result = command.run(rounds=asked.rounds, keep=keep, progress=_announce)
+        result = command.run(
+            store=asked.store, rounds=asked.rounds, with_peers=asked.peers, grown=asked.growth, keep=keep,
+            plots=asked.plots, progress=_announce,
+        )  # fmt: skip
         result = report.judged(result, asked.sabotage)
         if keep is not None:
             write_result(keep, result)

@@ -163,3 +163,14 @@ def connect() -> Iterator:
             return house.enter_context(socket.create_connection(("127.0.0.1", port), timeout=SECONDS))
 
         yield open_to
+
+
+@pytest.fixture
+def held():
+    """Figures of a benchmark on SQLite that meet every bar."""
+    return {
+        "store": "sqlite",
+        "sequential_ratio": 1.0, "thin_ratio": 1.0, "async_ratio": 1.0, "loop_lag_ms_p99": 1.0,
+        "concurrent_ratio": {"threads": 4.0, "tasks": 5.0}, "fsyncs_per_call": {"one": 2.0, "many": 0.05},
+        "rows_per_operation": 3.0,
+    }  # fmt: skip

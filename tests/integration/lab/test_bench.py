@@ -7,18 +7,12 @@ import subprocess
 
 import pytest
 
-from counterfoil.lab.bench import command, measure, postgresql
+from counterfoil.lab.bench import command, measure, postgresql, sqlite
 from counterfoil.lab.bench.floors import SameRows, Thin, load
 from counterfoil.lab.bench.startup import above_bare
 from counterfoil.lab.bench.subject import Subject
 
 CALLS = 40
-HELD = {
-    "store": "sqlite",
-    "sequential_ratio": 1.0, "thin_ratio": 1.0, "async_ratio": 1.0, "loop_lag_ms_p99": 1.0,
-    "concurrent_ratio": {"threads": 4.0, "tasks": 5.0}, "fsyncs_per_call": {"one": 2.0, "many": 0.05},
-    "rows_per_operation": 3.0,
-}  # fmt: skip
 
 
 @pytest.fixture
@@ -31,7 +25,7 @@ def subject(tmp_path):
 
 def test_one_call_is_two_syncs_and_three_rows(subject):
     """Two durable commits, one operation and two events: neither fewer (another product) nor more."""
-    found = command.shape(subject, CALLS)
+    found = sqlite.shape(subject, CALLS)
     assert (found["fsyncs"], found["rows"]) == (2.0, 3.0)
 
 
@@ -59,10 +53,10 @@ def test_a_command_that_fails_has_no_start_up_time():
 
 
 @pytest.mark.parametrize(("name", "wrong"), [("rows_per_operation", 2.0), ("thin_ratio", 1.41), ("async_ratio", 2.1)])
-def test_a_bar_that_is_missed_is_named(name, wrong):
+def test_a_bar_that_is_missed_is_named(held, name, wrong):
     """Fewer rows than the product's own count as a miss, however fast they were written."""
-    assert command.missed(HELD) == []
-    (said,) = command.missed({**HELD, name: wrong})
+    assert command.missed(held) == []
+    (said,) = command.missed({**held, name: wrong})
     assert said.startswith(name)
 
 

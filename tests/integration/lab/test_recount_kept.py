@@ -174,3 +174,30 @@ def test_rounds_are_taken_again(tmp_path):
     edit(tmp_path, lambda said: said.update(sequential_ratio=1.1))
     code, counts = recount(tmp_path)
     assert (code, counts["disagreements"]) == (1, ["sequential_ratio: reported 1.1, counted 1.5"])
+
+
+def test_peers_and_full_stores_are_recounted(tmp_path):
+    """Of a benchmark on a server, which leaves no store: what it says of others and of growth, each edited in turn."""
+    one = {"mine": [2.0, 4.0], "thin": [1.0, 1.0], "async": [3.0, 3.0]}
+    calls = {"threads": [9.0], "tasks": [6.0], "raw": [3.0]}
+    beside = {"one": {**one, "idemkit": [6.0, 8.0]}, "calls": {**calls, "idemkit": [1.5]}}
+    grown = {"one": {"full": [3.0, 3.0], "empty": [2.0, 3.0]}}
+    (tmp_path / "rounds.json").write_text(json.dumps({"one": one, "calls": calls, "peers": beside, "growth": grown}))
+    result = {
+        "thin_ratio": 3.0,
+        "peers": {"idemkit": {"way": "tasks", "mine_ratio": 2.5, "thin_ratio": 7.0, "over": 4.0}},
+        "concurrent_over": {"idemkit": 4.0},
+        "growth": {"operations": 1000, "ratio": 1.25},
+    }
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    assert recount(tmp_path)[0] == 0
+    for wrong in (
+        lambda said: said["peers"]["idemkit"].update(over=9.0),
+        lambda said: said["concurrent_over"].update(idemkit=9.0),
+        lambda said: said["growth"].update(ratio=1.0),
+        lambda said: said.update(thin_ratio=1.0),
+    ):
+        (tmp_path / "result.json").write_text(json.dumps(result))
+        edit(tmp_path, wrong)
+        code, counts = recount(tmp_path)
+        assert (code, len(counts["disagreements"])) == (1, 1)

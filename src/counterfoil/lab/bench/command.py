@@ -3,163 +3,88 @@
 from __future__ import annotations
 
 import json
-import shutil
-import statistics
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counterfoil.lab.bench import postgresql
-from counterfoil.lab.bench.floors import SameRows, Thin, load
-from counterfoil.lab.bench.fsyncs import counted
-from counterfoil.lab.bench.loop_lag import lag_p99_ms
-from counterfoil.lab.bench.measure import interleave, quartiles, ratio, spread
-from counterfoil.lab.bench.startup import cli_start_ms, import_ms
-from counterfoil.lab.bench.subject import Subject
+from counterfoil.lab.bench import growth, peers, plot, postgresql, sqlite
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 ROUNDS = "rounds.json"
 """Every round's own figure, kept for whoever takes the ratios again."""
-CALLERS = 64
-WARM_UP_CALLS = 400
-LOAD_SECONDS = 2.0
-LOAD_ROUNDS = 3
-ROWS_PER_OPERATION = 3
-"""One operation and two events: a faster run with fewer rows is another product."""
-BARS: Mapping[str, tuple[str, float]] = {
-    "sequential_ratio": ("<=", 1.30),
-    "thin_ratio": ("<=", 1.40),
-    "async_ratio": ("<=", 2.0),
-    "loop_lag_ms_p99": ("<=", 5.0),
-    "concurrent_ratio.threads": (">=", 2.5),
-    "concurrent_ratio.tasks": (">=", 4.0),
-    "fsyncs_per_call.one": ("<=", 2.05),
-    "fsyncs_per_call.many": ("<=", 0.1),
-    "rows_per_operation": ("==", ROWS_PER_OPERATION),
-}
+Bar = tuple[str, float]
 
 
-def run(*, rounds: int, keep: Path | None = None, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Measure everything and return the figures, `ok` saying whether every bar is met.
+def run(  # noqa: PLR0913 - each is an option of the command
+    *,
+    store: str,
+    rounds: int,
+    with_peers: bool = False,
+    grown: int | None = None,
+    keep: Path | None = None,
+    plots: Path | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Measure everything that is asked for and return the figures, `ok` saying whether every bar is met.
 
     Args:
+        store: `sqlite`, or `postgresql` on a server of our own.
         rounds: interleaved blocks of each subject.
-        keep: a folder that receives the store.
+        with_peers: also measure other libraries beside it, see `peers`.
+        grown: also measure a store that holds so many operations, see `growth`.
+        keep: a folder that receives every round's own figures, and a file's receipts.
+        plots: a folder that receives a picture of one caller and of many, with what `with_peers` measures.
         progress: told what is measured next.
     """
-    folder = Path(tempfile.mkdtemp(prefix="counterfoil-bench-", dir=keep or Path.cwd()))
-    subject, thin = Subject(folder / "receipts.db"), Thin(folder)
-    try:
-        progress("warming up")
-        same = SameRows(folder, subject.warm_up(WARM_UP_CALLS))
-        figures = _figures(subject, thin, same, rounds, progress, keep)
-        same.close()
-    finally:
-        thin.close()
-        subject.close()
-        if keep is not None:
-            shutil.copy2(folder / "receipts.db", keep / "receipts.db")
-        shutil.rmtree(folder, ignore_errors=True)
+    if store == "postgresql":
+        figures = postgresql.run(rounds=rounds, progress=progress)
+    else:
+        figures = sqlite.run(rounds=rounds, keep=keep, progress=progress)
+    kept = figures.pop("rounds_kept")
+    if with_peers:
+        found = peers.run(store, rounds=rounds, progress=progress)
+        kept["peers"] = found.pop("rounds_kept")
+        figures |= found
+    if grown:
+        found = growth.run(store, grown, rounds=rounds, progress=progress)
+        kept["growth"] = found.pop("rounds_kept")
+        figures |= {growth.name_of(grown): found["ratio"], "growth": found}
+    if plots is not None:
+        plot.draw(figures, plots)
+    if keep is not None:
+        (keep / ROUNDS).write_text(json.dumps(kept) + "\n", encoding="utf-8")
     figures["ok"] = not missed(figures)
     return figures
 
 
-def _figures(
-    subject: Subject, thin: Thin, same: SameRows, rounds: int, progress: Callable[[str], None], keep: Path | None
-) -> dict[str, Any]:
-    progress("one caller, in turn with both floors")
-    one = interleave(
-        {"mine": subject.block, "async": subject.ablock, "thin": thin.block, "same": same.block}, rounds=rounds
-    )
-    progress("fsyncs and rows")
-    measured = shape(subject)
-    progress("64 callers, in turn with 64 raw connections")
-    calls, many = _concurrent(subject, thin)
-    if keep is not None:
-        (keep / ROUNDS).write_text(json.dumps({"one": one, "calls": calls}) + "\n", encoding="utf-8")
-    progress("an event loop while another process holds the lock")
-    lag = lag_p99_ms(subject)
-    progress("start-up")
-    return {
-        "store": "sqlite",
-        "sequential_ratio": ratio(one["mine"], one["same"]),
-        "thin_ratio": ratio(one["mine"], one["thin"]),
-        "async_ratio": ratio(one["async"], one["thin"]),
-        "loop_lag_ms_p99": round(lag, 3),
-        "concurrent_ratio": {name: ratio(calls[name], calls["raw"]) for name in ("threads", "tasks")},
-        "fsyncs_per_call": {"one": measured["fsyncs"], "many": many},
-        "rows_per_operation": measured["rows"],
-        "bytes_per_operation": measured["bytes"],
-        "cli_start_ms": round(cli_start_ms(Path(subject.store)), 1),
-        "import_ms": round(import_ms(), 1),
-        "p50_ms": {name: round(statistics.median(found) * 1e3, 3) for name, found in one.items()},
-        "rounds": rounds,
-        "quartiles": {"sequential_ratio": quartiles(one["mine"], one["same"]), **spread(one, calls)},
-    }
+def bars(figures: Mapping[str, Any]) -> dict[str, Bar]:
+    """What the figures are held against; what was not measured is named, and held against nothing."""
+    store = figures["store"]
+    found = dict(postgresql.BARS if store == "postgresql" else sqlite.BARS)
+    for peer, times in peers.BARS[store].items():
+        if peer in figures.get("concurrent_over", {}):
+            found[f"concurrent_over.{peer}"] = (">=", times)
+    operations = figures.get("growth", {}).get("operations", 0)
+    if operations >= growth.BAR_FROM:
+        found[growth.name_of(operations)] = ("<=", growth.RATIO_MAX)
+    return found
 
 
-def shape(subject: Subject, calls: int = 400) -> dict[str, Any]:
-    """Fsyncs, rows and bytes of one call, over enough calls to include the checkpoints they cause."""
-    subject.call()  # both files are open
-    with subject.ledger.store.lead() as db:
-        before = _weigh(db)
-    with counted(db) as count:
-        for _ in range(calls):
-            subject.call()
-    with subject.ledger.store.lead() as db:
-        after = _weigh(db)
-    return {
-        "fsyncs": round(count.syncs / calls, 3),
-        "rows": round((after[0] - before[0]) / calls, 3),
-        "bytes": round((after[1] - before[1]) / calls),
-    }
-
-
-def _weigh(db: Any) -> tuple[int, int]:
-    """Rows of all tables, and bytes of the pages in use."""
-    tables = ("operation", "event", "body")
-    rows = sum(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables)  # noqa: S608 - ours
-    pages, free, size = (db.execute(f"PRAGMA {p}").fetchone()[0] for p in ("page_count", "freelist_count", "page_size"))
-    return rows, (pages - free) * size
-
-
-def _concurrent(subject: Subject, thin: Thin) -> tuple[dict[str, list[float]], float]:
-    """Calls per second of threads, tasks and raw connections, round by round, and fsyncs per call under load."""
-    found: dict[str, list[float]] = {"threads": [], "tasks": [], "raw": []}
-    syncs = calls = 0.0
-    for _ in range(LOAD_ROUNDS):
-        with thin.callers(CALLERS) as callers:
-            found["raw"].append(load(callers, LOAD_SECONDS))
-        with subject.ledger.store.lead() as db:
-            pass  # the store writes through this connection for as long as nothing forks
-        with counted(db) as count:
-            found["threads"].append(load([subject.call] * CALLERS, LOAD_SECONDS))
-            found["tasks"].append(subject.tasks(CALLERS, LOAD_SECONDS))
-        syncs += count.syncs
-        calls += (found["threads"][-1] + found["tasks"][-1]) * LOAD_SECONDS
-    return found, round(syncs / calls, 4)
-
-
-def on_postgresql(*, rounds: int, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """The same on PostgreSQL, on a server of our own; see `postgresql.run`."""
-    figures = postgresql.run(rounds=rounds, progress=progress)
-    return {**figures, "ok": not missed(figures)}
-
-
-def _bars(figures: Mapping[str, Any]) -> Mapping[str, tuple[str, float]]:
-    return postgresql.BARS if figures["store"] == "postgresql" else BARS
+def _measured(figures: Mapping[str, Any]) -> Iterator[tuple[str, Bar, Any]]:
+    for name, bar in bars(figures).items():
+        value: Any = figures
+        for part in name.split("."):
+            value = value[part]
+        yield name, bar, value
 
 
 def missed(figures: Mapping[str, Any]) -> list[str]:
     """The bars that are not met, each with its figure."""
     found = []
-    for name, (how, bar) in _bars(figures).items():
-        value: Any = figures
-        for part in name.split("."):
-            value = value[part]
+    for name, (how, bar), value in _measured(figures):
         met = {"<=": value <= bar, ">=": value >= bar, "==": value == bar}[how]
         if not met:
             found.append(f"{name} is {value}, wanted {how} {bar}")
@@ -168,20 +93,46 @@ def missed(figures: Mapping[str, Any]) -> list[str]:
 
 def show(figures: Mapping[str, Any], console: Console) -> None:
     """Print the figures beside their bars."""
-    from rich.table import Table
-
-    table = Table(title="One guarded call, beside what the store itself costs", title_justify="left")
-    for heading in ("measure", "figure", "quartiles", "bar"):
-        table.add_column(heading, justify="left" if heading == "measure" else "right")
-    for name, (how, bar) in _bars(figures).items():
-        value: Any = figures
-        for part in name.split("."):
-            value = value[part]
+    table = _table("One guarded call, beside what the store itself costs", "measure", "figure", "quartiles", "bar")
+    for name, (how, bar), value in _measured(figures):
         between = " to ".join(map(str, figures["quartiles"].get(name, ())))
         table.add_row(name.replace("_", " "), str(value), between, f"{how} {bar:g}")
     for name in ("bytes_per_operation", "cli_start_ms", "import_ms"):
         if name in figures:
             table.add_row(name.replace("_", " "), str(figures[name]), "", "")
     console.print(table)
+    if "peers" in figures:
+        console.print(_peers(figures["peers"]))
+        for name, why in figures["missing"].items():
+            console.print(f"not measured: {name}, {why}")
+    if "growth" in figures:
+        console.print(_growth(figures["growth"]))
     for line in missed(figures):
         console.print(f"missed: {line}")
+
+
+def _table(title: str, *headings: str) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == headings[0] else "right")
+    return table
+
+
+def _peers(found: Mapping[str, Any]) -> Table:
+    title = f"Others beside it: one caller, then {peers.CALLERS}"
+    table = _table(title, "peer", "on", "over our p50", "syncs a call", "calls a second", "ours", "we over them")
+    for name, f in found.items():
+        rates = f"{f['per_second']:g}", f"{f['ours_per_second']:g}", f"{f['over']:g}"
+        syncs = "?" if f["fsyncs_per_call"] is None else f"{f['fsyncs_per_call']:g}"
+        table.add_row(f"{name} {f['version']}, {f['way']}", f["on"], f"{f['mine_ratio']:g}", syncs, *rates)
+    return table
+
+
+def _growth(found: Mapping[str, Any]) -> Table:
+    held = f"A store of {found['operations']:,} operations ({found['mib']:g} MiB): a call costs {found['ratio']:g}"
+    table = _table(f"{held} of one in an empty store", "verb", "seconds", "MiB")
+    for name, took in found["verbs"].items():
+        table.add_row(name.replace("_", " "), f"{took['seconds']:g}", f"{took['mib']:g}")
+    return table

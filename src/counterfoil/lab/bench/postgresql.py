@@ -101,7 +101,7 @@ def _operation(db: Any, row: tuple[Any, ...]) -> None:
 
 
 def run(*, rounds: int, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Measure on a server of our own, on the disk of the current folder; return the figures without `ok`.
+    """Measure on a server of our own, on the disk of the current folder; return the figures, and every round's own.
 
     Args:
         rounds: interleaved blocks of each subject.
@@ -149,4 +149,5 @@ def _figures(subject: Subject, thin: Thin, rounds: int, progress: Callable[[str]
         "per_second": {name: [round(rate) for rate in found] for name, found in calls.items()},
         "rounds": rounds,
         "quartiles": spread(one, calls),
+        "rounds_kept": {"one": one, "calls": calls},
     }

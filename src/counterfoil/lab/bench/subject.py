@@ -40,12 +40,20 @@ class Subject:
         async def post(order_id: str, amount: int, currency: str, memo: str) -> dict[str, str]:  # noqa: ARG001
             return _RESULT
 
-        self._refund, self._post = refund, post
+        @self.ledger.action(effect="refund", name="refund_lost", key=named, **declared)
+        def lost(order_id: str, amount: int, currency: str, memo: str) -> dict[str, str]:  # noqa: ARG001
+            raise TimeoutError("the answer was lost")
+
+        self._refund, self._post, self._lost = refund, post, lost
         self._numbers = itertools.count(1)
 
     def call(self) -> Any:
         """One guarded call with a key of its own."""
         return self._refund(self._key(), 1000, "usd", _MEMO)
+
+    def lose(self) -> Any:
+        """The same, and the answer is lost: nobody knows what came of it."""
+        return self._lost(self._key(), 1000, "usd", _MEMO)
 
     async def acall(self) -> Any:
         """The same, awaited."""
