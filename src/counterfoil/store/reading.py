@@ -12,7 +12,7 @@ ANSWERS_MAX = 64
 """Of how many looks the answers are read: after one that said when to ask again, only looks in flight come."""
 
 # The index on looks alone makes this a walk over the last ones, and no row of its own is written for it.
-_PAID = f"""SELECT e.at, e.record, seen.at, seen.record FROM event e JOIN operation o ON o.n = e.id / {EVENTS}
+PAID = f"""SELECT e.at, e.record, seen.at, seen.record FROM event e JOIN operation o ON o.n = e.id / {EVENTS}
     LEFT JOIN event seen ON seen.id = (SELECT min(later.id) FROM event later
         WHERE later.id > e.id AND later.id < (o.n + 1) * {EVENTS} AND later.kind = 'observed')
     WHERE e.kind = 'looking' AND e.at > ? AND o.tenant = ? AND o.account = ? ORDER BY e.at DESC"""  # noqa: S608 - a number
@@ -36,7 +36,7 @@ def pause(db: Runs, reads: Reads, now: float) -> looking.Pause | None:
     since = now - looking.SHARED_SECONDS_MAX
     paid: list[float] = []
     until = 0.0
-    for at, record, seen_at, seen in db.execute(_PAID, (since, reads.tenant, reads.account)):
+    for at, record, seen_at, seen in db.execute(PAID, (since, reads.tenant, reads.account)):
         if _said.decode(record).facts.get("provider") != reads.provider:
             continue
         wait = _said.decode(seen).facts.get("retry_after_seconds") if seen is not None else None
