@@ -52,6 +52,7 @@ def contend(path: str, name: str, count: str) -> None:
 def look(place: str, *operations: str) -> None:
     """Pay for a look at each operation, when told to; print each answer."""
     store = PostgresStore(place) if "://" in place else SqliteStore(place)
+    store.load(operations[0])  # connected before the moment that counts
     say("ready")
     sys.stdin.readline()
     for operation in operations:

@@ -15,7 +15,7 @@ from counterfoil.domain import looking, rules
 from counterfoil.domain.command import Amend, Amended, Declined
 from counterfoil.domain.event import EventKind, encode
 from counterfoil.domain.words import Finding, Outcome, Source
-from counterfoil.store import reading
+from counterfoil.store import locks, reading
 from counterfoil.store.postgresql import PostgresStore
 from counterfoil.store.sqlite import SqliteStore
 
@@ -111,6 +111,13 @@ def test_the_count_is_a_walk_over_the_looks_alone(path):
         plan = [row[-1] for row in store.query("EXPLAIN QUERY PLAN " + reading.PAID, (0.0, "t", "a"))]
     assert any("event_looking" in step for step in plan)
     assert not [step for step in plan if step.startswith("SCAN")]
+
+
+def test_looks_that_share_are_counted_one_after_the_other():
+    """On PostgreSQL one exclusive lock stands for them: two transactions never count the same room."""
+    asked = look_at(claim().id)
+    names, shared, _ = locks.wanted([asked])
+    assert (names, shared) == ([f"looks default {LOOKED_AT.provider} acct"], [False])
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
