@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import inspect
 import io
+import json
 import os
 import re
 import runpy
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,6 +33,7 @@ _CONSOLE_CODES = {
     "list": {0, 1},
     "override": {0, 1},
     "release": {0, 1},
+    "run": {0, 1},
 }
 """Verbs that answer with something else than 0 where the page has an unresolved operation, or shows a refusal."""
 
@@ -135,6 +139,72 @@ def test_the_how_to_runs_as_printed(folder: Path, monkeypatch: pytest.MonkeyPatc
             actions.load(folder / "appointments.yaml").close()
     assert (folder / "receipt.json").stat().st_mode & 0o777 == 0o600
     page.names["ledger"].close()
+
+
+def _standing(store: Path) -> dict[str, str]:
+    """The outcome of every key in a store, and what settled it."""
+    with contextlib.closing(sqlite3.connect(store)) as db:
+        rows = db.execute("SELECT key, outcome, settled_by FROM operation").fetchall()
+    return {key: f"{outcome}:{settled_by.partition(':')[2]}" for key, outcome, settled_by in rows}
+
+
+def _keys(store: Path) -> list[str]:
+    """The key by which the provider knows each operation."""
+    import counterfoil
+    from counterfoil.domain.event import first_begun
+
+    with contextlib.closing(sqlite3.connect(store)) as db:
+        ids = [row[0] for row in db.execute("SELECT id FROM operation")]
+    with counterfoil.open(store) as ledger:
+        begun = [first_begun(ledger.store.load(operation).events) for operation in ids]
+    return [found.provider_key for found in begun if found]
+
+
+def _asked(port: str, path: str, *, parsed: bool = True) -> Any:
+    """What the service of the example says."""
+    connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)
+    with contextlib.closing(connection):
+        connection.request("GET", path, headers={"authorization": "Bearer demo-token"})
+        said = connection.getresponse().read().decode()
+    return json.loads(said) if parsed else said
+
+
+def test_a_contract_from_a_page_settles_a_lost_answer_as_printed(folder: Path) -> None:
+    """The second tutorial, command by command, at the very service it speaks of: its contract settles what was lost."""
+    from counterfoil.lab.processes import Child
+
+    with Child([sys.executable, str(ROOT / "examples/rooms_server.py"), "--port", "0"]) as service:
+        port, page, known = service.ready.rpartition(":")[2], Page(folder), []
+        for language, text in blocks(ROOT / "docs/tutorial-contract.md"):
+            here = text.replace("5234", port).replace("/path/to/counterfoil", str(ROOT))
+            if language in {"yaml", "json"}:
+                name = here.split()[1] if language == "yaml" else "bookings.jsonl"
+                (folder / name).write_text(here, encoding="utf-8")
+            for line in here.splitlines() if language == "console" else ():
+                exported = re.fullmatch(r'\$ export (\w+)="(.+)"', line)
+                if exported:
+                    page.names[exported[1]] = exported[2]
+                elif line != "$ python examples/rooms_server.py":  # it runs already, on a port of its own
+                    page.console(line)
+                if line.startswith(("$ counterfoil run", "$ counterfoil reconcile")):
+                    known.append(_standing(folder / "bookings.db"))
+        made = _asked(port, "/v1/bookings?" + "&".join(f"key={key}" for key in _keys(folder / "bookings.db")))
+    assert len((folder / "rooms.book.yaml").read_text(encoding="utf-8").splitlines()) < 30
+    assert known == [
+        {"order-1": "succeeded:answer", "order-2": "unknown:"},
+        {"order-1": "succeeded:answer", "order-2": "succeeded:look"},
+        {"order-1": "succeeded:answer", "order-2": "succeeded:look"},
+    ]
+    assert [booking["id"] for booking in made["data"]] == ["bk_1", "bk_2"]
+
+
+def test_the_page_of_the_tutorial_is_the_one_that_its_service_shows() -> None:
+    """What the reader turns into a contract is what the service says of itself."""
+    from counterfoil.lab.processes import Child
+
+    with Child([sys.executable, str(ROOT / "examples/rooms_server.py"), "--port", "0"]) as service:
+        shown = _asked(service.ready.rpartition(":")[2], "/docs", parsed=False)
+    assert shown == (ROOT / "examples/rooms_api.md").read_text(encoding="utf-8")
 
 
 def test_the_database_page_runs_as_printed(folder: Path, postgres: Any, monkeypatch: pytest.MonkeyPatch) -> None:

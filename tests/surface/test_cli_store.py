@@ -29,17 +29,17 @@ def test_an_empty_database_is_refused_until_it_is_migrated(commands, url):
     refused = commands("list", "--store", url)
     assert (refused.code, "store migrate" in refused.err) == (4, True)
     made = commands("store", "migrate", "--store", url, "--json")
-    assert (made.code, made.json["before"], made.json["schema"]) == (0, 0, 3)
+    assert (made.code, made.json["before"], made.json["schema"]) == (0, 0, 4)
     assert "as this version makes it" in commands("store", "migrate", env={"COUNTERFOIL_STORE": url}).out
     checked = commands("store", "check", "--store", url, "--json")
-    assert (checked.json["fsync"], checked.json["operations"], checked.json["schema"]) == ("on", 0, 3)
+    assert (checked.json["fsync"], checked.json["operations"], checked.json["schema"]) == ("on", 0, 4)
     assert not any("hunter2" in said.out + said.err for said in (refused, made, checked))
 
 
 def test_a_file_is_checked_by_the_same_word(commands, book):
     """Where receipts stand in a file, its own settings are said."""
     checked = commands("store", "check", "--store", book.path, "--json").json
-    assert (checked["journal"], checked["schema"], checked["unresolved"]) == ("wal", 3, 2)
+    assert (checked["journal"], checked["schema"], checked["unresolved"]) == ("wal", 4, 2)
 
 
 def test_a_file_goes_on_in_a_database(commands, book, url):

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from counterfoil import contracts
-from counterfoil.domain import rules
+from counterfoil.domain import looking, rules
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.audit import audit
 from counterfoil.domain.command import Amendment
@@ -134,7 +134,7 @@ def decide(decision):
     return rule
 
 
-look = rules.pay_look(LOOKUP, 0, asked=True, by="w")
+look = looking.pay_look(LOOKUP, 0, asked=True, by="w")
 SECOND = said(Finding.SUCCEEDED, attempt=2)
 UNKNOWN = follow(CLAIMED, observe(SILENCE))
 HELD = chained(

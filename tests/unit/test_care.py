@@ -9,7 +9,7 @@ from tests.crash.keeping import settled
 from tests.crash.stepping import NOON, action, claimed, declined, held, observed, ruled
 
 from counterfoil import contracts
-from counterfoil.domain import rules
+from counterfoil.domain import looking
 from counterfoil.domain.care import (
     LOOKS_GRANTED_MAX,
     WAIT_SECONDS_MAX,
@@ -150,7 +150,7 @@ def test_added_reads_count_on_every_budget():
     after = row(ruled(unknown(), looked_into(unknown(), looks=2), NOW), looks=KEY.read_budget.looks_max + 1)
     both = ruled(after, looked_into(after, looks=1), NOW)
     assert looks_granted(both.events) == 3
-    rule = rules.pay_look(KEY, 0, asked=True, by=MARA)
+    rule = looking.pay_look(KEY, 0, asked=True, by=MARA)
     paid = ruled(ruled(both, rule, NOW + 1), rule, NOW + 2)
     assert declined(paid, rule, NOW + 3) == ("the read budget is spent",)
     assert looks_granted(unknown().events) == 0
@@ -161,7 +161,7 @@ def test_added_reads_follow_one_another():
     kept = msgspec.structs.replace(KEY, automatic_attempts=AutomaticAttempts())
     before = row(unknown(), step="review", looks=5)
     granted = ruled(before, looked_into(before, looks=2), NOW)
-    looked = ruled(granted, rules.pay_look(kept, 0, asked=True, by=MARA), NOW + 1)
+    looked = ruled(granted, looking.pay_look(kept, 0, asked=True, by=MARA), NOW + 1)
     silent = observed(looked, Finding.UNKNOWN, source=Source.LOOK, at=NOW + 2)
     assert silent.operation.step == "look"
 

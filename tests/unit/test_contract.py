@@ -413,6 +413,14 @@ def test_a_send_knows_no_cursor():
     assert paths(request={"method": "POST", "path": "/x", "query": {"c": "{cursor}"}}) == ["$.request"]
 
 
+def test_what_bounds_looks_needs_looks():
+    """A bound for all looks at an account is nonsense where none is made; where it is not said, no digest has it."""
+    shared = {"read_budget": {"looks_max": 1, "provider": {"looks": 3, "per_seconds": 60}}}
+    assert paths(**shared) == ["$.read_budget.provider"]
+    assert paths(reconcile="allowed", **look(), **shared) == []
+    assert b"provider" not in msgspec.json.encode(contract(read_budget={"looks_max": 1}).read_budget)
+
+
 def test_allowed_looks_are_budgeted():
     """Reconcile without a budget would never look and never say so."""
     assert paths(reconcile="allowed", **look()) == ["$.read_budget"]

@@ -7,7 +7,7 @@ import pytest
 from tests.crash.keeping import removed, settled
 from tests.crash.stepping import NOON, SECONDS, action, claimed, draw, observed, ruled, steady
 
-from counterfoil.domain import rules
+from counterfoil.domain import looking, rules
 from counterfoil.domain.elapsed import reading_of, since_first_claim, since_last_write
 from counterfoil.domain.event import begun_of, encode
 from counterfoil.domain.retry import RETENTION_OVER
@@ -20,7 +20,7 @@ HOUR = 3600.0
 
 def looked(history, at, boot="near", *, wall=0.0):
     """The history after a look was paid for, by a wall clock that is so far ahead."""
-    pay = rules.pay_look(action().contract, 0, asked=True, by="w")
+    pay = looking.pay_look(action().contract, 0, asked=True, by="w")
     return ruled(history, pay, at + wall, read=steady(at, boot))
 
 

@@ -9,7 +9,7 @@ from tests.crash.keeping import body_erased, removed, settled
 from tests.crash.stepping import NOON, action, claimed, declined, held, observed, order, ruled
 
 from counterfoil import contracts
-from counterfoil.domain import rules
+from counterfoil.domain import looking, rules
 from counterfoil.domain.care import assign, investigate, wait_until
 from counterfoil.domain.command import Amendment, NewEvent
 from counterfoil.domain.consent import deny, expire, revoke
@@ -476,7 +476,7 @@ def test_what_came_back_may_be_overridden_and_sent():
     assert (sent.operation.attempts, faults(sent)) == (3, [])
     for rule in (wait_until(who(back), NOON + 60), assigning(back), investigate(
         who(back), channel="their support", whom=MARA, looks=1, contract=KEY
-    ), rules.pay_look(KEY, 0, asked=True, by=MARA)):  # fmt: skip
+    ), looking.pay_look(KEY, 0, asked=True, by=MARA)):  # fmt: skip
         assert faults(ruled(back, rule, NOON + 12)) == []
 
 

@@ -27,7 +27,7 @@ from counterfoil.domain.command import Amended, Declined
 from counterfoil.domain.consent import revoke
 from counterfoil.domain.event import Decided, attempts_of
 from counterfoil.domain.evidence import Evidence
-from counterfoil.domain.rules import NOT_DUE
+from counterfoil.domain.looking import NOT_DUE
 from counterfoil.domain.terms import Required
 from counterfoil.domain.words import AttemptClass, Basis, Dispatch, Finding, Outcome, Permission, Standing
 from counterfoil.plans.effects import Form, Hand, Look, Now, Send, Uptime, Validate

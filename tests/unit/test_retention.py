@@ -7,7 +7,7 @@ import pytest
 from tests.crash.keeping import AGE, DUE, LATER, body_erased, refused, removed, settled, whole
 from tests.crash.stepping import NOON, action, claimed, declined, draw, ends, held, observed, order, ruled
 
-from counterfoil.domain import retention, rules
+from counterfoil.domain import looking, retention, rules
 from counterfoil.domain.audit import audit
 from counterfoil.domain.errors import InvariantBroken
 from counterfoil.domain.event import (
@@ -217,7 +217,7 @@ def test_what_was_never_attempted_leaves_no_attempt():
 
 def test_a_paid_look_is_remembered():
     """When the last look was paid for stays known, over every removal: its answer may still come."""
-    paid = ruled(UNKNOWN, rules.pay_look(action().contract, 0, asked=True, by="w"), at=NOON + 5)
+    paid = ruled(UNKNOWN, looking.pay_look(action().contract, 0, asked=True, by="w"), at=NOON + 5)
     found = observed(
         paid, Finding.SUCCEEDED, source=Source.LOOK, rule="looks[0].found", effect="pay", at=NOON + 6, quiesced=False
     )

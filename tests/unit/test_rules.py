@@ -7,7 +7,7 @@ import pytest
 from tests.crash.stepping import NOON, SECONDS, action, claimed, declined, erased, held, observed, order, ruled
 
 from counterfoil import contracts
-from counterfoil.domain import rules
+from counterfoil.domain import looking, rules
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Amendment, Declined
 from counterfoil.domain.contract import digest
@@ -132,10 +132,11 @@ def test_a_claim_somebody_else_wrote_to_is_not_withdrawn():
 def test_a_look_is_paid_before_it_is_made():
     """The counter and the next due time are durable first; the event says which look, by whom, of how many."""
     before = row(observed(claimed(), U), due_at=NOON)
-    after = ruled(before, rules.pay_look(KEY, 0, asked=False, by="w"), NOON + 5)
+    after = ruled(before, looking.pay_look(KEY, 0, asked=False, by="w"), NOON + 5)
     assert (after.operation.looks, after.operation.due_at) == (1, NOON + 6)
     note = msgspec.json.decode(after.events[-1].record, type=Noted)
-    assert (after.events[-1].kind, note.facts) == (EventKind.LOOKING, {"look": 0, "by": "w", "used": 1, "of": 5})
+    paid = {"look": 0, "by": "w", "used": 1, "of": 5, "provider": KEY.provider}
+    assert (after.events[-1].kind, note.facts) == (EventKind.LOOKING, paid)
 
 
 @pytest.mark.parametrize(
@@ -145,19 +146,19 @@ def test_a_look_is_paid_before_it_is_made():
         ({}, msgspec.structs.replace(KEY, reconcile="forbidden"), True, "the contract forbids looks"),
         ({}, msgspec.structs.replace(KEY, looks=()), True, "the contract forbids looks"),
         ({"looks": 5}, KEY, True, "the read budget is spent"),
-        ({"due_at": NOON + 6}, KEY, False, rules.NOT_DUE),
+        ({"due_at": NOON + 6}, KEY, False, looking.NOT_DUE),
     ],
 )
 def test_what_forbids_a_look(columns, contract, asked, why):
     """Nothing to find, no permission, no budget, or not yet; a person's asking sets aside only the waiting."""
     before = row(observed(claimed(), U), **columns)
-    assert declined(before, rules.pay_look(contract, 0, asked=asked, by="w"), NOON + 5) == (why,)
+    assert declined(before, looking.pay_look(contract, 0, asked=asked, by="w"), NOON + 5) == (why,)
 
 
 def test_a_person_need_not_wait():
     """Spacing is for workers; a look that was asked for is made now, and counted."""
     before = row(observed(claimed(), U), due_at=NOON + 900)
-    assert ruled(before, rules.pay_look(KEY, 0, asked=True, by="ann")).operation.looks == 1
+    assert ruled(before, looking.pay_look(KEY, 0, asked=True, by="ann")).operation.looks == 1
 
 
 # -- passing on ------------------------------------------------------------------------------------------------------

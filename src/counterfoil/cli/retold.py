@@ -12,6 +12,7 @@ from counterfoil.cli.terminal import clipped
 from counterfoil.domain.approval import Proposed
 from counterfoil.domain.event import ORDINARY, Begun, Decided, Event, EventKind, Noted, Removed
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.looking import PUT_OFF
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.words import Basis, Source
 from counterfoil.runtime.replay import Happened
@@ -215,7 +216,12 @@ def _noted(event: Event, noted: Noted) -> Iterator[tuple[str, str]]:
         said = "late evidence left it unresolved again while this one holds their effect; once this one is settled"
         yield "rule", f"{said}, that one holds it: evidence is never refused"
     elif event.kind is EventKind.LOOKING:
-        yield "rule", f"the read budget: {noted.facts.get('used', '?')} of {noted.facts.get('of', '?')}"
+        last = "; no look follows this one" if noted.facts.get("last_by") else ""
+        yield "rule", f"the read budget: {noted.facts.get('used', '?')} of {noted.facts.get('of', '?')}{last}"
+    elif noted.note == PUT_OFF:
+        until = noted.facts.get("until")
+        said = f"; until {moment(until)} UTC" if isinstance(until, int | float) else ""
+        yield "rule", f"{_cut(noted.facts.get('because', ''))}{said}"
     elif event.kind is EventKind.HELD:
         yield "rule", "one unresolved operation for each effect"
     elif event.kind is EventKind.REPEATED:

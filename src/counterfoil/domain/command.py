@@ -160,6 +160,17 @@ Rule = Callable[[History, float], Amendment | Declined]
 """A pure decision from one operation's history and the store's clock."""
 
 
+class Reads(msgspec.Struct, frozen=True, kw_only=True):
+    """What every look at one provider's account shares, whichever operation it is for."""
+
+    tenant: str
+    provider: str
+    account: str
+    looks: int = 0
+    """At most so many within `per_seconds`; 0: as many as the operations' own budgets allow."""
+    per_seconds: float = 0.0
+
+
 class Amend(msgspec.Struct, frozen=True, kw_only=True):
     """Run a rule on one operation inside the write transaction."""
 
@@ -172,6 +183,8 @@ class Amend(msgspec.Struct, frozen=True, kw_only=True):
     """Number of the policy the rule was made under, where it may start an attempt."""
     breaker: Breaker | None = None
     """Asked only where the rule starts an attempt."""
+    reads: Reads | None = None
+    """Where the rule pays for a look: what it shares, counted under the lock before it is paid."""
 
 
 class Amended(msgspec.Struct, frozen=True, kw_only=True):

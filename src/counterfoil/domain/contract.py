@@ -278,6 +278,13 @@ class Terminal(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     finding: Literal["succeeded", "rejected"]
 
 
+class ProviderBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many looks all operations together make at one account of the provider, over every process on one store."""
+
+    looks: Annotated[int, msgspec.Meta(ge=1, le=1_000)]
+    per_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)]
+
+
 class ReadBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How many looks, how soon and how far apart; counted durably before each."""
 
@@ -286,6 +293,8 @@ class ReadBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     spacing_seconds: Positive = 5.0
     jitter: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.2
     """The share of the spacing by which each wait may be longer."""
+    provider: ProviderBudget | msgspec.UnsetType = msgspec.UNSET
+    """Left out of the digest where it is not said, so that no older receipt stands on another contract by it."""
 
 
 class AutomaticAttempts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ from counterfoil.domain.command import Amendment, Declined, NewEvent, Rule
 from counterfoil.domain.contract import Consistency, Contract, Look
 from counterfoil.domain.event import EventKind, History, Noted, encode
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.looking import paid_facts
 from counterfoil.domain.reading import ReadingKind
 from counterfoil.domain.words import Finding, Outcome
 
@@ -41,7 +42,8 @@ def pay(contract: Contract, look: int, *, by: str) -> Rule:
         if because:
             return Declined(because=because)
         paid = msgspec.structs.replace(operation, looks=operation.looks + 1)
-        note = Noted(note="look", facts={"look": look, "by": by, "used": paid.looks, "of": most}, steady=history.read)
+        facts = paid_facts(contract, look, by=by, used=paid.looks, of=most)
+        note = Noted(note="look", facts=facts, steady=history.read)
         return Amendment(operation=paid, events=(NewEvent(kind=EventKind.LOOKING, record=encode(note)),))
 
     return rule

@@ -38,7 +38,6 @@ from counterfoil.domain.words import AttemptClass, Basis, Discrepancy, Dispatch,
 REPEATS_RECORDED_MAX = 16
 """Differing repetitions kept as events; more would let a caller grow the store without sending anything."""
 RECORDED = "this evidence is recorded already"
-NOT_DUE = "the next look is not due yet"
 CONTRACT_CHANGED = "its contract changed since the receipt was written, and no person has looked at that"
 CODE_CHANGED = "the action's own code changed since the receipt was written, and no person has looked at that"
 PAYLOAD_CHANGED = "its payload is not the one whose digest is on record: `counterfoil verify` says more"
@@ -197,41 +196,6 @@ def withdraw(evidence: Evidence, record: bytes, body: bytes | None) -> Rule:
         return Amendment(operation=operation, events=(NewEvent(kind=EventKind.OBSERVED, record=record, body=body),))
 
     return rule
-
-
-def pay_look(contract: Contract, look: int, *, asked: bool, by: str) -> Rule:
-    """Count one read before it is made; refused when the budget is spent or the next read is not due.
-
-    Args:
-        contract: its read budget.
-        look: which of its looks.
-        asked: a person asked for it now, so spacing does not apply; the budget does.
-        by: who reads.
-    """
-
-    def rule(history: History, now: float) -> Amendment | Declined:
-        operation = history.operation
-        budget = contract.read_budget
-        most = budget.looks_max + looks_granted(history.events)
-        against = _against_look(operation, contract, now, most=most, asked=asked)
-        if against:
-            return Declined(because=against)
-        paid = msgspec.structs.replace(operation, looks=operation.looks + 1, due_at=now + budget.spacing_seconds)
-        facts = {"look": look, "by": by, "used": paid.looks, "of": most}
-        note = Noted(note="look", facts=facts, steady=history.read)
-        return Amendment(operation=paid, events=(NewEvent(kind=EventKind.LOOKING, record=encode(note)),))
-
-    return rule
-
-
-def _against_look(operation: Operation, contract: Contract, now: float, *, most: int, asked: bool) -> tuple[str, ...]:
-    failed = {
-        "the operation is resolved": not operation.unresolved,
-        "the contract forbids looks": contract.reconcile != "allowed" or not contract.looks,
-        "the read budget is spent": operation.looks >= most,
-        NOT_DUE: not asked and now < operation.due_at,
-    }
-    return tuple(reason for reason, fails in failed.items() if fails)
 
 
 def hand_over(contract: Contract, because: tuple[str, ...]) -> Rule:

@@ -200,6 +200,8 @@ def _looks(contract: Contract) -> Iterator[tuple[str, str]]:
             yield f"$.looks[{index}].{key}", problem
     if contract.looks and contract.reconcile == "allowed" and contract.read_budget.looks_max == 0:
         yield "$.read_budget", "looks are allowed and none is budgeted"
+    if contract.read_budget.provider and not (contract.looks and contract.reconcile == "allowed"):
+        yield "$.read_budget.provider", "bounds looks, and no look is allowed"
 
 
 def _look(contract: Contract, look: Look) -> Iterator[tuple[str, str]]:

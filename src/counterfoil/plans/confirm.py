@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from counterfoil.domain import postcondition
+from counterfoil.domain import looking, postcondition
 from counterfoil.domain.action import Action, Draw
 from counterfoil.domain.command import Amend, Amended, Declined
 from counterfoil.domain.event import History, attempts_of
@@ -28,7 +28,10 @@ def confirm(history: History, action: Action, draw: Draw, *, by: str) -> Plan[En
         why = "its payload was erased" if payload is None else "the contract names no look that can be made"
         return stands(history, because=(why,))
     contract = action.contract
-    reply = yield Amend(operation=history.operation.id, rule=postcondition.pay(contract, index, by=by))
+    reply = yield Amend(
+        operation=history.operation.id, rule=postcondition.pay(contract, index, by=by),
+        reads=looking.reads_of(contract, history.operation),
+    )  # fmt: skip
     if isinstance(reply, Declined):
         return stands(reply.history or history, because=reply.because)
     assert isinstance(reply, Amended)  # noqa: S101 - an Amend has no third answer

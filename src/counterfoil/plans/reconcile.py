@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from counterfoil.domain import rules
+from counterfoil.domain import looking
 from counterfoil.domain.absence import absence
 from counterfoil.domain.action import Action, Draw
 from counterfoil.domain.answer import Answer, Silent
@@ -46,7 +46,10 @@ def reconcile(history: History, action: Action, draw: Draw, *, asked: bool, by: 
     if index is None or payload is None:
         why = "its payload was erased" if payload is None else "the contract names no look that can be made"
         return stands(history, because=(why,))
-    reply = yield Amend(operation=history.operation.id, rule=rules.pay_look(action.contract, index, asked=asked, by=by))
+    reply = yield Amend(
+        operation=history.operation.id, rule=looking.pay_look(action.contract, index, asked=asked, by=by),
+        reads=looking.reads_of(action.contract, history.operation),
+    )  # fmt: skip
     if isinstance(reply, Declined):
         return stands(reply.history or history, because=reply.because)
     assert isinstance(reply, Amended)  # noqa: S101 - an Amend has no third answer
@@ -119,8 +122,9 @@ def _pages(
         if cursor in asked:  # none, or one that leads in a circle
             break
         asked.add(cursor)
-        rule = rules.pay_look(action.contract, order.look, asked=True, by=by)
-        reply = yield Amend(operation=history.operation.id, rule=rule)
+        rule = looking.pay_look(action.contract, order.look, asked=True, by=by)
+        reads = looking.reads_of(action.contract, history.operation)
+        reply = yield Amend(operation=history.operation.id, rule=rule, reads=reads)
         if isinstance(reply, Declined):
             break
         # Crash here: the page is paid and not read, like any other read (test_crash_in_look).

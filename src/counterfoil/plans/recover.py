@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from counterfoil.domain import patience, rules, schedule
+from counterfoil.domain import looking, patience, rules, schedule
 from counterfoil.domain.action import Action, Draw, Order
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Amend, Amended, Declined
@@ -76,7 +76,7 @@ def work(history: History, order: Order, draw: Draw, *, by: str) -> Plan[Ended]:
                 ended = yield from follow(history, action, draw, by=by)
             else:
                 ended = yield from reconcile(history, action, draw, asked=False, by=by)
-            stuck = bool(ended.because) and rules.NOT_DUE not in ended.because
+            stuck = bool(ended.because) and not looking.LATER.intersection(ended.because)
         case schedule.REPLAY:
             ended = yield from further(order, draw, history, automatic=True)
             stuck = ended.standing is not Standing.NEW and patience.NOT_YET not in ended.because

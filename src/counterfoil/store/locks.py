@@ -2,8 +2,9 @@
 
 The locks are PostgreSQL's advisory ones, held to the end of the transaction: they need no session, and so work through
 a pooler of transactions. They are taken in one order everywhere and in one statement, and everything that is judged is
-read after it. One stands for each effect, exclusive; one for each breaker, for what it counts; and one for the policy,
-shared by whatever is judged under its number and exclusive for the adoption of the next.
+read after it. One stands for each effect, exclusive; one for each breaker and for the looks at each provider's account,
+for what they count; and one for the policy, shared by whatever is judged under its number and exclusive for the
+adoption of the next.
 """
 
 from __future__ import annotations
@@ -51,4 +52,6 @@ def wanted(commands: Iterable[Command]) -> tuple[list[str], list[bool], list[int
                 names.setdefault(POLICY, True)
         if isinstance(command, Claim | Amend) and command.breaker is not None:
             names[f"breaker {command.breaker.name}"] = False
+        if isinstance(command, Amend) and command.reads is not None:
+            names[f"looks {command.reads.tenant} {command.reads.provider} {command.reads.account}"] = False
     return list(names), list(names.values()), sorted(rows)

@@ -17,7 +17,7 @@ from counterfoil.domain.errors import StoreBusy, StoreFull, StoreTooNew, StoreUn
 
 APPLICATION_ID = 0x43464F49
 """`CFOI` in the file's header: no other program's database is ever written to."""
-MIGRATIONS = ("0001_receipts.sql", "0002_decisions.sql", "0003_clock.sql")
+MIGRATIONS = ("0001_receipts.sql", "0002_decisions.sql", "0003_clock.sql", "0004_looks.sql")
 """Numbered, in order; the file's `user_version` says how many it has had."""
 MOVED = 1_000_000
 """`user_version` of a file whose receipts went on in a database: every version refuses it, ours by its name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from counterfoil.domain import hold
+from counterfoil.domain import hold, looking
 from counterfoil.domain.command import (
     Amend,
     Amended,
@@ -31,7 +31,7 @@ from counterfoil.domain.identifier import row_number
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.schedule import DISPATCH
 from counterfoil.domain.steady import Steady, stamped
-from counterfoil.store import breakers, rows
+from counterfoil.store import breakers, reading, rows
 
 HOLD_SLOTS_MAX = 64
 """Settled operations of one effect that late evidence may reopen at once."""
@@ -177,6 +177,11 @@ def amend(db: rows.Runs, a: Amend, now: float, steady: Steady) -> Amended | Decl
     decided = a.rule(msgspec.structs.replace(history, read=steady), now)
     if isinstance(decided, Declined):
         return msgspec.structs.replace(decided, history=history)
+    paused = None if a.reads is None else reading.pause(db, a.reads, now)
+    if a.reads is not None and paused is not None:
+        moved_off = looking.put_off(history, paused, a.reads)
+        after = _write(db, history, moved_off, now) if moved_off else history
+        return Declined(because=(paused.because,), history=after)
     holder = _in_the_way(db, found, decided)
     if holder and decided.claims:
         return _held(db, history, holder, now)

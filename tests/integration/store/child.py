@@ -16,12 +16,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.integration.store.commands import claim, settle
+from tests.integration.store.commands import claim, look_at, settle
 
 from counterfoil.domain.errors import CounterfoilError
 from counterfoil.runtime.quiescence import Roster
 from counterfoil.runtime.spool import Spool
 from counterfoil.store import opening
+from counterfoil.store.postgresql import PostgresStore
 from counterfoil.store.sqlite import SqliteStore
 
 
@@ -45,6 +46,18 @@ def contend(path: str, name: str, count: str) -> None:
             say(type(error).__name__, i, wanted.id)
         else:
             say(type(reply).__name__, i, wanted.id)
+    store.close()
+
+
+def look(place: str, *operations: str) -> None:
+    """Pay for a look at each operation, when told to; print each answer."""
+    store = PostgresStore(place) if "://" in place else SqliteStore(place)
+    store.load(operations[0])  # connected before the moment that counts
+    say("ready")
+    sys.stdin.readline()
+    for operation in operations:
+        reply = store.write(look_at(operation))
+        say(*([type(reply).__name__, operation, *getattr(reply, "because", ())]))
     store.close()
 
 
@@ -233,7 +246,7 @@ def keep(folder: str) -> None:
 
 
 VERBS: dict[str, Callable[..., None]] = {
-    verb.__name__: verb for verb in (ask, contend, die, keep, lead, limit, unprivileged, watch, work)
+    verb.__name__: verb for verb in (ask, contend, die, keep, lead, limit, look, unprivileged, watch, work)
 }
 
 if __name__ == "__main__":

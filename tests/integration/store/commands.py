@@ -7,9 +7,10 @@ import hashlib
 import msgspec
 
 from counterfoil.contracts.loader import load
-from counterfoil.domain import rules
+from counterfoil.domain import looking, rules
 from counterfoil.domain.attempt import Attempt
-from counterfoil.domain.command import Amend, Amendment, Claim, Claimed, Declined, NewEvent, Settle, columns_of
+from counterfoil.domain.command import Amend, Amendment, Claim, Claimed, Declined, NewEvent, Reads, Settle, columns_of
+from counterfoil.domain.contract import Contract, ProviderBudget, ReadBudget
 from counterfoil.domain.event import Begun, Decided, EventKind, History, attempts_of, chain, encode
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.intent import Intent
@@ -103,6 +104,20 @@ def settle(claimed: Claim, reply: Claimed, said: Evidence | None = None, *, body
 def observe(operation: str, said: Evidence, *, body: bytes | None = None) -> Amend:
     """Evidence from one who holds nothing: late, or from a look."""
     return Amend(operation=operation, rule=rules.observe(said, encode(said), body, CONTRACT))
+
+
+LOOKED_AT = msgspec.structs.replace(
+    load("lab.lookup"),
+    read_budget=ReadBudget(looks_max=9, provider=ProviderBudget(looks=5, per_seconds=60.0)),
+)  # fmt: skip
+"""A contract whose operations share five looks a minute."""
+
+
+def look_at(operation: str, *, asked: bool = True, contract: Contract = LOOKED_AT, **shared: object) -> Amend:
+    """Pay for a look, from an operation's own budget and from the shared one."""
+    reads = Reads(tenant="default", account="acct", provider=contract.provider, looks=5, per_seconds=60.0)
+    rule = looking.pay_look(contract, 0, asked=asked, by="w")
+    return Amend(operation=operation, rule=rule, reads=msgspec.structs.replace(reads, **shared))
 
 
 def late(operation: str, finding: Finding = Finding.SUCCEEDED, **fields) -> Amend:

@@ -74,14 +74,15 @@ def wrong_account_absent() -> None:
 
 def read_budget_ignored() -> None:
     """Look as often as it takes."""
-    from counterfoil.domain import rules
+    from counterfoil.domain import looking
 
-    against = rules._against_look  # noqa: SLF001 - a mutant replaces what nobody may call
-    changed: Any = rules
+    against = looking._against_look  # noqa: SLF001 - a mutant replaces what nobody may call
+    changed: Any = looking
     changed._against_look = lambda *given, **named: tuple(  # noqa: SLF001 - likewise
         said for said in against(*given, **named) if "budget" not in said
     )
-    from counterfoil.domain import schedule
+    from counterfoil.domain import rules, schedule
 
     step = schedule.next_step
+    changed = rules
     changed.next_step = lambda *given, looks, jitter: step(*given, looks=min(looks, 1), jitter=jitter)
