@@ -48,9 +48,10 @@ def _broken(row: Mapping[str, Any], console: Console) -> None:
 def _verdict(result: Mapping[str, Any]) -> Text:
     if result["violations"]:
         return Text(f"Broken: {counted(result['violations'], 'violations')}.", style=f"bold {RED}")
+    if result["sabotage"]:
+        return Text(f"No law was broken: {result['sabotage']} was off, and nothing noticed.", style=f"bold {RED}")
     if not result["ok"]:
         return Text("No law was broken, and not everything was tried.", style=f"bold {RED}")
     tried = "Every schedule within that scope was" if result["complete"] else "As many schedules as were asked for were"
     rest = "" if result["complete"] else " (not all)"
-    off = f" {result['sabotage']} was off, and nothing noticed." if result["sabotage"] else ""
-    return Text(f"{tried} tried{rest}, and every law held in each.{off}")
+    return Text(f"{tried} tried{rest}, and every law held in each.")

@@ -33,11 +33,12 @@ def show(result: Mapping[str, Any], console: Console) -> None:
     console.print(Text(f"seed {result['seed']}, trace {result['trace'][:16]}, {result['seconds']} s", style=QUIET))
     _situations(met, console)
     _broken(result, console)
-    off = f" {result['sabotage']} was off, and nothing noticed." if result["sabotage"] else ""
-    if result["ok"]:
-        console.print(f"Every law held in every world.{off} {CAVEAT}")
-    else:
+    if result["violations"]:
         console.print(Text(f"Broken: {_laws(result['laws'])}.", style=f"bold {RED}"))
+    elif result["sabotage"]:
+        console.print(Text(f"{result['sabotage']} was off, and nothing noticed.", style=f"bold {RED}"))
+    else:
+        console.print(f"Every law held in every world. {CAVEAT}")
 
 
 def _situations(met: Mapping[str, Any], console: Console) -> None:

@@ -39,7 +39,7 @@ def printed(show, result, width):
 
 def killed():
     """The figures of a kill loop as they are, large ones too."""
-    figures = dict.fromkeys((*kill_page.COUNTED, *kill_page.ZERO), 1_000)
+    figures = dict.fromkeys((*kill_page.COUNTED, *kill_page.MUST_BE_NOUGHT), 1_000)
     windows = dict.fromkeys((window.value for window in Window), 250)
     each = {**figures, "kills": 1_000, "kills_by_window": windows}
     return {"contracts": dict.fromkeys(("lab.key", "lab.lookup", "lab.nothing"), each), "ok": False}
@@ -182,14 +182,14 @@ def test_facts_are_told_in_words():
 
 
 def test_a_rule_that_nothing_noticed_is_told():
-    """A run that holds although a rule is off says so, whatever its page says."""
+    """A run that holds although a rule is off says so, whatever its page says, and shows nothing."""
     argv = [sys.executable, "-m", "counterfoil.lab", "exhaust", "--kind", "key", "--most", "1"]
     run = subprocess.run(
         [*argv, "--sabotage", "absence_without_horizon", "--json"], capture_output=True, text=True, timeout=60,
         check=False,
     )  # fmt: skip
-    assert (run.returncode, json.loads(run.stdout)["sabotage"]) == (0, "absence_without_horizon")
-    assert "absence_without_horizon was off, and nothing noticed" in run.stderr
+    assert (run.returncode, json.loads(run.stdout)["sabotage"]) == (3, "absence_without_horizon")
+    assert "absence_without_horizon: nothing noticed it" in run.stderr
 
 
 def test_a_contract_without_a_behaviour_is_refused_in_words():
