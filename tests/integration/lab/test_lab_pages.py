@@ -42,14 +42,18 @@ def killed():
     figures = dict.fromkeys((*kill_page.COUNTED, *kill_page.MUST_BE_NOUGHT), 1_000)
     windows = dict.fromkeys((window.value for window in Window), 250)
     each = {**figures, "kills": 1_000, "kills_by_window": windows}
-    return {"contracts": dict.fromkeys(("lab.key", "lab.lookup", "lab.nothing"), each), "ok": False}
+    return {
+        "contracts": dict.fromkeys(("lab.key", "lab.lookup", "lab.nothing"), each),
+        "why": ["too many"],
+        "ok": False,
+    }
 
 
 def chaotic():
     """The figures of a chaos."""
     groups = {name: {"mid_socket": 10, "look_to_evidence": 3} for name in chaos_page.BEFELL}
     figures = dict.fromkeys((*chaos_page.COUNTED, *MUST_BE_NOUGHT), 0)
-    return {**groups, **figures, "kills": 13, "seconds": 1.0, "disk_full": "tmpfs", "ok": True}
+    return {**groups, **figures, "kills": 13, "seconds": 1.0, "disk_full": "tmpfs", "why": [], "ok": True}
 
 
 def simulated(**more):
