@@ -72,7 +72,7 @@ def test_what_is_unresolved_comes_by_exposure_and_age(tmp_path, commands):
 
 def test_glyph_and_word_without_colour(commands, book):
     """A pipe gets no escape sequence: the glyph and the word say everything, one line an operation."""
-    said = commands("list", "--store", "receipts.db")
+    said = commands("list", "--store", "receipts.db", env={"COLUMNS": ""})
     assert "\x1b" not in said.out
     (line,) = [line for line in said.out.splitlines() if book.ids["unknown"][:15] in line]
     assert all(part in line for part in ("100", "refund", "⬖ manual_review", "the contract names no look", "payments"))
