@@ -5,6 +5,7 @@ The plans of it are imported by whoever needs them: a call that goes well needs 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -186,26 +187,13 @@ class Settling:
             BadValue: an agent asks, in its own name or by this ledger's actor: it decides nothing.
             NoBasis: nothing on record permits another attempt.
         """
-        from counterfoil.plans.recover import recover
-
         wanted = _basis(basis)
         asked = Asked(
             by=checked_decider("by", by or self.actor), reason=checked_reason("reason", reason, empty=True),
             how=checked_reason("how", how, empty=True),
         )  # fmt: skip
-        history = self.store.load(operation)
-        registered = self._executor.registered(history.operation.action)
-        order = self._order_of(history, registered)
-
-        def plan(draw: Draw) -> Plan[Ended]:
-            recovered = yield from recover(history, registered.action, draw)
-            bases = (wanted,) if wanted else _EXPLICIT
-            return (yield from dispatching.further(order, draw, recovered, bases=bases, asked=asked))
-
-        ended = self._carry(plan)
-        if ended.standing is not Standing.NEW:
-            raise NoBasis(operation, ended.because or ("the outcome is settled",))
-        return self._receipt(ended)
+        bases = (wanted,) if wanted else _EXPLICIT
+        return self._once_more(operation, functools.partial(dispatching.further, bases=bases, asked=asked))
 
     def fence(self, operation: str, *, by: str, reason: str, how: str = "", index: int = 0) -> Receipt:
         """Make the original impossible, because a person decided it: the provider says which of the two came first.
@@ -225,19 +213,24 @@ class Settling:
             NoBasis: it may not be sent now; why stands in the error.
         """
         from counterfoil.plans.fence import fence
-        from counterfoil.plans.recover import recover
 
         asked = Asked(
             by=checked_decider("by", by), reason=checked_reason("reason", reason),
             how=checked_reason("how", how, empty=True), fence=index,
         )  # fmt: skip
+        return self._once_more(operation, functools.partial(fence, asked=asked))
+
+    def _once_more(self, operation: str, attempt: Callable[[Order, Draw, History], Plan[Ended]]) -> Receipt:
+        """Take up what was left behind, then attempt it under its stored order; refused where nothing permits it."""
+        from counterfoil.plans.recover import recover
+
         history = self.store.load(operation)
         registered = self._executor.registered(history.operation.action)
         order = self._order_of(history, registered)
 
         def plan(draw: Draw) -> Plan[Ended]:
             recovered = yield from recover(history, registered.action, draw)
-            return (yield from fence(order, draw, recovered, asked=asked))
+            return (yield from attempt(order, draw, recovered))
 
         ended = self._carry(plan)
         if ended.standing is not Standing.NEW:

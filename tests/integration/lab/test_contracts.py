@@ -11,17 +11,15 @@ from pathlib import Path
 import msgspec
 import pytest
 from rich.console import Console
+from tests.integration.lab.playing import played, unsafe
 
 from counterfoil import contracts
 from counterfoil.domain.contract import Confidence, Group
 from counterfoil.domain.template import LookTemplate
 from counterfoil.lab.behaviour import model
 from counterfoil.lab.catalogue import command, page
-from counterfoil.lab.catalogue.bench import Bench
 from counterfoil.lab.catalogue.check import check
 from counterfoil.lab.catalogue.fences import fences
-from counterfoil.lab.catalogue.playing import play
-from counterfoil.lab.catalogue.scenarios import SCENARIOS
 from counterfoil.lab.catalogue.weaken import weakened
 from counterfoil.lab.world.run import folder, virtual
 
@@ -36,29 +34,6 @@ def lab(*arguments):
     run = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert run.stdout, run.stderr
     return run.returncode, json.loads(run.stdout.splitlines()[-1])
-
-
-@pytest.fixture
-def played():
-    """Play one scenario of a contract, as it stands or claiming too much; every result."""
-
-    def playing(name, scenario, clause=None):
-        behaviour, contract = model.load(name), contracts.load(name)
-        if clause is not None:
-            contract = next(weak.contract for weak in weakened(contract) if weak.clause == clause)
-        with virtual(), folder() as place:
-            bench = Bench(place, behaviour)
-            try:
-                return [play(bench, contract, case) for case in SCENARIOS[scenario](contract, behaviour)]
-            finally:
-                bench.close()
-
-    return playing
-
-
-def unsafe(results):
-    """Whatever was unsafe in any of them."""
-    return {said for result in results for said in result.unsafe}
 
 
 @pytest.mark.slow
@@ -192,15 +167,15 @@ def test_a_look_by_post_and_in_pages_is_as_good_as_any():
         "path": "/lookup/search", "method": "POST", "by": {"body:/reference": "$header/x-client-reference"},
         "next": "body:/after", "found": found,
     }  # fmt: skip
-    for otherwise, unsafe in (({}, set()), ({"next": ""}, set()), ({"consistency": "eventual"}, {"eventual_read"})):
+    for otherwise, wrong in (({}, set()), ({"next": ""}, set()), ({"consistency": "eventual"}, {"eventual_read"})):
         with virtual(), folder() as place:
             behaviour = msgspec.convert(LOOKUP | {"looks": [shown | otherwise]}, model.Behaviour)
             checked = check(contract, behaviour, place)
-        assert {said.partition(":")[0] for said in checked.unsafe} == unsafe
+        assert {said.partition(":")[0] for said in checked.unsafe} == wrong
         assert (checked.misfits, checked.survivors) == ([], [])
         assert "looks[0].complete" in checked.caught
         short = "succeeded" if not otherwise else "unknown"
-        assert unsafe or checked.outcomes[f"eventual_read: {short}"] == 1
+        assert wrong or checked.outcomes[f"eventual_read: {short}"] == 1
 
 
 # -- surprises: a repeat that is not safe, or a status that lies -------------------------------------------------------
@@ -221,7 +196,7 @@ def test_a_look_by_post_and_in_pages_is_as_good_as_any():
         ("slack.chat_post_message", "lost_response"),  # E21: client_msg_id is no input
     ],
 )
-def test_a_naive_repeat_doubles_it_and_ours_does_not(played, name, scenario):
+def test_a_naive_repeat_doubles_it_and_ours_does_not(name, scenario):
     """Whoever repeats because a key, or a hope, is there makes a second one; the contract knows better."""
     clause = next(
         w.clause for w in weakened(contracts.load(name)) if w.clause in (TOGETHER, "protection.retention_seconds")
@@ -232,7 +207,7 @@ def test_a_naive_repeat_doubles_it_and_ours_does_not(played, name, scenario):
     assert unsafe(played(name, scenario)) == set()
 
 
-def test_b5_stripe_v1_replays_a_500_for_ever(played):
+def test_b5_stripe_v1_replays_a_500_for_ever():
     """The same key never heals it: it stays unknown, or is found by a look, and is never told as failed."""
     results = played("stripe.v1.refunds_create", "replayed_error")
     assert unsafe(results) == set()
@@ -246,7 +221,7 @@ def test_b5_stripe_v1_replays_a_500_for_ever(played):
         ("mastodon.statuses_create", "answers[0].match /visibility"),
     ],
 )
-def test_b7_another_body_under_a_key_is_accepted_silently(played, name, clause):
+def test_b7_another_body_under_a_key_is_accepted_silently(name, clause):
     """The cached answer is of somebody else's request: what it says is compared with what was asked for."""
     assert unsafe(played(name, "mismatch", clause)) & {"mismatch_told_as_success", "false_acceptance"}
     results = played(name, "mismatch")
@@ -254,7 +229,7 @@ def test_b7_another_body_under_a_key_is_accepted_silently(played, name, clause):
     assert any(result.run.stood[-1].contradicted for result in results)
 
 
-def test_b8_paypal_answers_with_the_current_state(played):
+def test_b8_paypal_answers_with_the_current_state():
     """A repeat is read by what it says, and another amount under the key is no success."""
     assert "mismatch_told_as_success" in unsafe(
         played("paypal.payments_v2.refund", "mismatch", "answers[0].match /amount/value")
@@ -271,7 +246,7 @@ def test_b8_paypal_answers_with_the_current_state(played):
         ("github.git_refs_create", 1),
     ],
 )
-def test_c9_an_error_that_means_that_somebodys_first_landed(played, name, index):
+def test_c9_an_error_that_means_that_somebodys_first_landed(name, index):
     """Read as a rejection it denies what happened; read as success it may be somebody else's."""
     assert contracts.load(name).answers[index].means == "first_landed"
     assert "false_rejection" in unsafe(played(name, "concurrent_duplicate", f"answers[{index}].finding"))
@@ -279,20 +254,20 @@ def test_c9_an_error_that_means_that_somebodys_first_landed(played, name, index)
     assert unsafe(played(name, "mismatch")) == set()
 
 
-def test_c10_plaids_500_may_have_made_the_transfer(played):
+def test_c10_plaids_500_may_have_made_the_transfer():
     """It proves nothing."""
     assert "false_rejection" in unsafe(played("plaid.transfer.create", "replayed_error", "answers[1].finding"))
     assert unsafe(played("plaid.transfer.create", "replayed_error")) == set()
 
 
-def test_c10_every_5xx_of_binance_is_unknown(played):
+def test_c10_every_5xx_of_binance_is_unknown():
     """An order is looked for by its id, after recvWindow."""
     results = played("binance.spot.new_order", "replayed_error")
     assert unsafe(results) == set()
     assert {result.run.outcome.value for result in results} == {"unknown", "succeeded"}
 
 
-def test_c11_resend_has_two_different_409s(played):
+def test_c11_resend_has_two_different_409s():
     """The key that is spent on another body is never read as delivered, the one in flight never as refused."""
     rules = {rule.where.get("/name"): rule.means for rule in contracts.load("resend.emails_send").answers if rule.where}
     assert rules == {"invalid_idempotent_request": "key_conflict", "concurrent_idempotent_requests": "in_flight"}
@@ -300,7 +275,7 @@ def test_c11_resend_has_two_different_409s(played):
     assert "false_rejection" in unsafe(played("resend.emails_send", "concurrent_duplicate", "answers[2].finding"))
 
 
-def test_c14_sendgrid_takes_in_what_it_may_drop(played):
+def test_c14_sendgrid_takes_in_what_it_may_drop():
     """That it was taken in is all that is told as done, and nobody waits for more."""
     assert "false_success" in unsafe(played("sendgrid.mail_send", "other_state", "answers[0].finding"))
     results = played("sendgrid.mail_send", "other_state")
@@ -310,13 +285,13 @@ def test_c14_sendgrid_takes_in_what_it_may_drop(played):
     assert told == {"accepted by SendGrid", ""}
 
 
-def test_c14_a_200_of_slack_may_say_that_nothing_was_posted(played):
+def test_c14_a_200_of_slack_may_say_that_nothing_was_posted():
     """The body's own word counts, and only a named error denies it."""
     assert "false_success" in unsafe(played("slack.chat_post_message", "refused", "answers[0].where /ok"))
     assert unsafe(played("slack.chat_post_message", "refused")) == set()
 
 
-def test_d15_square_shows_a_payment_after_seconds(played):
+def test_d15_square_shows_a_payment_after_seconds():
     """What is not shown is not absent; what stands on another page is asked for."""
     results = played("square.payments.create", "eventual_read")
     assert unsafe(results) == set()

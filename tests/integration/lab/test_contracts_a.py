@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.integration.lab.playing import outcomes, played, unsafe
 
 from counterfoil import contracts
 from counterfoil.domain.absence import NO_POSITIVE, absence
@@ -16,43 +17,10 @@ from counterfoil.lab.behaviour import model
 from counterfoil.lab.behaviour.asked import differing
 from counterfoil.lab.behaviour.natures import natures
 from counterfoil.lab.behaviour.service import Service
-from counterfoil.lab.catalogue.bench import Bench
-from counterfoil.lab.catalogue.playing import play
 from counterfoil.lab.catalogue.sayable import asked_for
-from counterfoil.lab.catalogue.scenarios import SCENARIOS
-from counterfoil.lab.catalogue.weaken import weakened
-from counterfoil.lab.world.run import folder, virtual
 
 TOGETHER = "every clause of protection and repeat"
 RETENTION = "protection.retention_seconds"
-
-
-@pytest.fixture
-def played():
-    """Play one scenario of a contract, as it stands or claiming too much; every result."""
-
-    def playing(name, scenario, clause=None):
-        behaviour, contract = model.load(name), contracts.load(name)
-        if clause is not None:
-            contract = next(weak.contract for weak in weakened(contract) if weak.clause == clause)
-        with virtual(), folder() as place:
-            bench = Bench(place, behaviour)
-            try:
-                return [play(bench, contract, case) for case in SCENARIOS[scenario](contract, behaviour)]
-            finally:
-                bench.close()
-
-    return playing
-
-
-def unsafe(results):
-    """Whatever was unsafe in any of them."""
-    return {said for result in results for said in result.unsafe}
-
-
-def outcomes(results):
-    """What the operations came to."""
-    return {result.run.outcome for result in results}
 
 
 def sent(name):
@@ -79,7 +47,7 @@ def service(name):
         ("emailit.emails_send", "replayed_error", TOGETHER),  # B6: what fails frees its key
     ],
 )
-def test_a_naive_repeat_doubles_it_and_ours_does_not(played, name, scenario, clause):
+def test_a_naive_repeat_doubles_it_and_ours_does_not(name, scenario, clause):
     """Whoever repeats because a key is there makes a second one; the contract knows better."""
     assert unsafe(played(name, scenario, clause)) & {"second_effect", "replay_after_retention"}
     assert unsafe(played(name, scenario)) == set()
@@ -109,7 +77,7 @@ def test_a3_a_corrected_amount_under_plaids_key_is_a_second_transfer():
 @pytest.mark.parametrize(
     ("version", "replayed"), [("v1.payment_intents_create", True), ("v2.outbound_payments_create", False)]
 )
-def test_b5_stripe_v1_and_v2_treat_an_error_as_opposites(played, version, replayed):
+def test_b5_stripe_v1_and_v2_treat_an_error_as_opposites(version, replayed):
     """Under one header: v1 repeats a 500 for ever, v2 takes up again what failed. Neither is told as failed."""
     name = f"stripe.{version}"
     contract = contracts.load(name)
@@ -128,7 +96,7 @@ def test_b5_stripe_v1_and_v2_treat_an_error_as_opposites(played, version, replay
         ("plaid.bank_transfer.create", "answers[0].match /description"),
     ],
 )
-def test_b7_another_body_under_a_key_is_accepted_silently(played, name, clause):
+def test_b7_another_body_under_a_key_is_accepted_silently(name, clause):
     """The kept answer is of somebody else's request: what it says is compared with what was asked for."""
     assert unsafe(played(name, "mismatch", clause)) & {"mismatch_told_as_success", "false_acceptance"}
     results = played(name, "mismatch")
@@ -136,7 +104,7 @@ def test_b7_another_body_under_a_key_is_accepted_silently(played, name, clause):
     assert any(result.run.stood[-1].contradicted for result in results)
 
 
-def test_b8_worldline_answers_with_the_current_state(played):
+def test_b8_worldline_answers_with_the_current_state():
     """A repeat says what the payment is now, and a payment that was rejected since is no success."""
     assert contracts.load("worldline.direct.create_payment").repeat.same_payload == "returns_current"
     results = played("worldline.direct.create_payment", "other_state")
@@ -146,7 +114,7 @@ def test_b8_worldline_answers_with_the_current_state(played):
 
 
 @pytest.mark.parametrize("name", ["mangopay.transfers.create", "paypal.payouts.create_batch", "bvnk.transfers.create"])
-def test_c9_an_error_that_means_that_somebodys_first_landed(played, name):
+def test_c9_an_error_that_means_that_somebodys_first_landed(name):
     """Read as a rejection it denies what happened, and PayPal's advises to pay everybody again under another id."""
     assert contracts.load(name).answers[1].means == "first_landed"
     assert "false_rejection" in unsafe(played(name, "concurrent_duplicate", "answers[1].finding"))
@@ -154,19 +122,19 @@ def test_c9_an_error_that_means_that_somebodys_first_landed(played, name):
     assert unsafe(played(name, "mismatch")) == set()
 
 
-def test_c9_what_mangopays_409_hides_is_found_by_its_key(played):
+def test_c9_what_mangopays_409_hides_is_found_by_its_key():
     """The answer that was lost is kept under the key, with what was asked for."""
     assert outcomes(played("mangopay.transfers.create", "lost_response")) >= {Outcome.SUCCEEDED}
 
 
-def test_c10_zuora_makes_an_order_after_it_timed_out(played):
+def test_c10_zuora_makes_an_order_after_it_timed_out():
     """The call goes on: a 504 denies nothing, and the order is read by its number."""
     results = played("zuora.orders.create", "replayed_error")
     assert unsafe(results) == set()
     assert outcomes(results) == {Outcome.SUCCEEDED, Outcome.UNKNOWN}
 
 
-def test_c11_nylas_has_two_different_409s(played):
+def test_c11_nylas_has_two_different_409s():
     """The key that is spent on another mail is never read as sent, the one in flight never as refused."""
     name = "nylas.messages_send"
     rules = {rule.where["/error/type"]: rule.means for rule in contracts.load(name).answers if rule.where}
@@ -177,7 +145,7 @@ def test_c11_nylas_has_two_different_409s(played):
     assert "false_rejection" in unsafe(played(name, "concurrent_duplicate", "answers[2].finding"))
 
 
-def test_c14_a_200_of_zuora_may_say_that_nothing_came_of_it(played):
+def test_c14_a_200_of_zuora_may_say_that_nothing_came_of_it():
     """Its own word counts: success, and that the order is completed."""
     name = "zuora.orders.create"
     assert "false_success" in unsafe(played(name, "other_state", "answers[0].where /status"))
@@ -185,7 +153,7 @@ def test_c14_a_200_of_zuora_may_say_that_nothing_came_of_it(played):
 
 
 @pytest.mark.parametrize("name", ["zendesk.tickets_create", "stripe.v1.payment_intents_create"])
-def test_d15_a_search_that_lags_behind_finds_and_never_denies(played, name):
+def test_d15_a_search_that_lags_behind_finds_and_never_denies(name):
     """Of each there is a list beside it; what the search does not show is not absent."""
     list_, search = contracts.load(name).looks
     assert (search.consistency, search.lag_seconds) == ("eventual", "unknown")
@@ -226,7 +194,7 @@ def test_e_mangopays_key_has_its_characters():
     assert re.fullmatch(r"[0-9A-Za-z-]{16,36}", key)
 
 
-def test_e_what_another_body_does_under_dwollas_key_is_not_claimed(played):
+def test_e_what_another_body_does_under_dwollas_key_is_not_claimed():
     """A key is said to be paired with a body, and nothing more."""
     contract = contracts.load("dwolla.transfers.create")
     assert contract.repeat.other_payload == "unknown"
