@@ -32,6 +32,22 @@ SocketOption = (
 )  # as httpcore declares it
 
 
+class Secured(ssl.SSLSocket):
+    """A socket under TLS that is closed when its peer was gone before the handshake.
+
+    The library's own is left open then (CPython's `SSLSocket._create`): wrapping has taken the descriptor from the
+    plain socket, and fails before anybody holds what it was given to.
+    """
+
+    def getpeername(self) -> Any:
+        """Answer who is at the other end, and close where there is nobody any more."""
+        try:
+            return super().getpeername()
+        except OSError:
+            self.close()
+            raise ConnectionResetError from None  # not ENOTCONN, after which wrapping would go on
+
+
 class Stream(httpcore.NetworkStream):
     """One socket, plain or under TLS, of which every operation ends by the deadline."""
 
@@ -257,6 +273,7 @@ def trusted(
     import certifi
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies certificate and host name, unlike a bare context
+    context.sslsocket_class = Secured
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if protocols:
         context.set_alpn_protocols(list(protocols))

@@ -17,6 +17,8 @@ from typing import NamedTuple, Self
 
 import trustme
 
+from counterfoil.providers.backend import Secured
+
 
 def _certificate() -> Path:
     """Make key, certificate and authority of `localhost` and 127.0.0.1 for this run, in one file."""
@@ -108,6 +110,7 @@ class Peer:
     def secure(self) -> None:
         """Answer a TLS handshake."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.sslsocket_class = Secured
         context.load_cert_chain(CERTIFICATE)
         self.sock = context.wrap_socket(self.sock, server_side=True, suppress_ragged_eofs=False)
 

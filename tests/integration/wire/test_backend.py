@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import select
+import socket
+import struct
 import time
 
 import httpcore
@@ -22,6 +25,21 @@ def test_httpcores_connection_runs_on_the_backend(scheme):
         with httpcore.HTTPConnection(origin, network_backend=backend, ssl_context=trust) as connection:
             assert connection.request("GET", server.url()).content == b"{}"
     assert flight.may_have_left is True
+
+
+def test_a_peer_gone_before_the_handshake_leaves_no_socket_open():
+    """Whoever reset the connection before it was wrapped: the library's own socket would stay open (a warning here)."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, Backend(Deadline(PATIENT), flight := Flight()) as backend:
+        stream = backend.connect_tcp(*listener.getsockname())
+        other, _ = listener.accept()
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        other.close()
+        gone = select.poll()
+        gone.register(stream.get_extra_info("socket"), select.POLLIN)
+        assert gone.poll(PATIENT * 1000)
+        with pytest.raises(httpcore.ConnectError, match="tls_failed"):
+            stream.start_tls(trusted(str(CERTIFICATE)), server_hostname="localhost")
+    assert flight.may_have_left is False
 
 
 @pytest.mark.slow
