@@ -79,6 +79,10 @@ class Intended(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     value: float
     sensitivity: str = ""
     """The class its retention follows; empty: `ORDINARY`."""
+    material: tuple[str, ...] = ()
+    """The only pointers that its fingerprint is of, where they were declared."""
+    immaterial: tuple[str, ...] = ()
+    """Pointers that its fingerprint leaves out."""
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -49,6 +49,9 @@ BY_WIRE = "only the wire could say that nothing left"
 BY_PERSON = "a person saw it"
 BY_FUNCTION = "only the function's own word"
 
+MENDABLE = frozenset({NO_ACTION, OTHER_CONTRACT, UNREADABLE})
+"""Why something was not judged that could be, with the right actions or a whole record; all else nobody can judge."""
+
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """What judging one piece of settling evidence anew came to; neither word: it holds."""

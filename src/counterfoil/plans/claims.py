@@ -88,6 +88,7 @@ def intended_of(order: Order) -> Intended:
         tenant=intent.tenant, actor=intent.actor, action=intent.action, account=intent.account, key=intent.key,
         fingerprint=intent.fingerprint, effect=intent.effect, owner=order.action.owner, value=order.value,
         sensitivity="" if order.action.sensitivity == ORDINARY else order.action.sensitivity,
+        material=order.action.material, immaterial=tuple(order.action.immaterial),
     )  # fmt: skip
 
 
