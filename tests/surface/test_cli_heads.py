@@ -109,3 +109,10 @@ def test_what_stands_beside_the_receipts_is_looked_at(commands, book, statement,
     said = commands("verify", "--store", book.path, "--json")
     assert said.code == 1
     assert any(problem in v["problem"] for v in said.json["violations"]), said.json
+
+
+def test_receipts_without_a_version_are_named(commands, book):
+    """A mark that was taken away is not a new file, whose tables would be made once more."""
+    book.sqlite(("PRAGMA user_version = 0", ()), guarded=True)
+    said = commands("verify", "--store", book.path, "--json")
+    assert (said.code, "has receipts and no version" in json.dumps(said.json)) == (4, True)

@@ -120,11 +120,13 @@ def test_the_provider_knows_an_operation_by_its_own_id():
 
 
 def test_time_does_not_run_backwards():
-    """By as much as a store may lose over a restart it may; by more, somebody wrote it."""
-    slightly, far = NOON - 0.5, NOON - 60.0
-    assert said(rewritten(SETTLED, 2, at=slightly, columns={"updated_at": slightly})) == []
-    (wrong,) = said(rewritten(SETTLED, 2, at=far, columns={"updated_at": far}))
-    assert wrong == (2, "sequence", "it lies 60.0 seconds before the event before it")
+    """Whoever claimed says how it ended by their own clock; whatever else is written lies after what stands there."""
+    behind = NOON - 60.0
+    assert said(rewritten(SETTLED, 2, at=behind, columns={"updated_at": behind})) == []
+    unknown = observed(claimed(), Finding.UNKNOWN, source=Source.TRANSPORT)
+    late = whole(observed(unknown, Finding.SUCCEEDED, source=Source.LATE_ANSWER, at=NOON + 2, rule="a", effect="pay"))
+    (wrong,) = said(rewritten(late, 3, at=behind, columns={"updated_at": behind}))
+    assert wrong == (3, "sequence", "it lies 61.0 seconds before the event before it")
 
 
 @pytest.mark.parametrize(
