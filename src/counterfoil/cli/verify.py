@@ -112,6 +112,7 @@ def run(asked: argparse.Namespace) -> int:
         total = int(str(ledger.store.query("SELECT count(*) FROM operation")[0][0]))
         with _progress(total) as advance:
             found = verify(ledger, advance, laws)
+        found.add(tuple(_ahead(ledger, time.time())))
         lost = tuple(heads.against(kept, ledger.history))
         found.add(lost)
         if laws:
@@ -215,16 +216,21 @@ SELECT id FROM worker WHERE id NOT LIKE 'w\\_%' ESCAPE '\\' OR host = '' OR pid 
 OR started_at <= 0 OR marked_at < started_at ORDER BY id LIMIT ?"""
 """Workers of which nothing could ever prove that they are dead."""
 AHEAD_SECONDS_MAX = 24 * 3600.0
-"""How far the time that is kept may be ahead of the store's: further, and no deadline of any clock here would count."""
+"""How far the time that is kept may be ahead: further, and every deadline and approval would have ended long ago."""
 
 
 def _around(ledger: Ledger) -> Iterator[Violation]:
-    """What stands beside the receipts and is not chained: workers, and the time that is kept."""
+    """What stands beside the receipts and is not chained: the workers."""
     for (name,) in ledger.store.query(_WORKERS, (VIOLATIONS_MAX,)):
         said = f"the row of worker {name} is not as a worker writes it, so its death could not be proven"
         yield Violation(operation="", seq=0, law=Law.FILE, problem=said)
-    for (at,) in ledger.store.query("SELECT at FROM clock WHERE at > ?", (time.time() + AHEAD_SECONDS_MAX,)):
-        said = f"the time that is kept, {at!r}, is more than a day ahead of this host's clock"
+
+
+def _ahead(ledger: Ledger, now: float) -> Iterator[Violation]:
+    """The time that is kept, where it is ahead of this host's clock and of every event."""
+    statement = "SELECT at FROM clock WHERE at > ? AND at > (SELECT coalesce(max(at), 0) FROM event) + ?"
+    for (at,) in ledger.store.query(statement, (now + AHEAD_SECONDS_MAX, AHEAD_SECONDS_MAX)):
+        said = f"the time that is kept, {at!r}, is more than a day ahead of this host's clock and of every event"
         yield Violation(operation="", seq=0, law=Law.FILE, problem=said)
 
 
