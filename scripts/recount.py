@@ -14,9 +14,14 @@ good for. What ``counterfoil-lab simulate`` left has a folder per virtual world,
 (``words.jsonl``) and whether what the deployment assumes held there (``world.json``); so have the worlds in which
 ``counterfoil-lab mutants`` noticed something, and samples of those that ``counterfoil-lab exhaust`` tried, whose every
 schedule has a line. Of ``counterfoil-lab images`` each boundary has a line, and the images that were kept are opened.
-What only a clock could say is not counted.
+Every kind of run has a list of figures that its report must have (``recounting/kinds.py``). Each is counted again from
+the raw files; or it is held against other figures of the report only, and named under ``consistent_only``; or nothing
+in the raw files shows it, and it is named under ``not_recounted``. ``ok`` is worked out anew. The raw files are held
+against one another too: the same payload, byte for byte, in what was asked for, in the store, on the wire and in the
+effect; each line with its receipt; each kill in its window.
 
-Exit codes: 0 the counts agree, or there is nothing to compare; 1 they do not; 2 the folder cannot be counted.
+Exit codes: 0 the counts agree with the report; 1 they do not, or the report says ok and something is not nought; 2 the
+folder cannot be counted; 3 there is no report, or one of another kind: the counts were held against nothing.
 A count whose source is missing is null; a result that claims it all the same disagrees.
 """
 
@@ -31,14 +36,17 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -I` leaves it out
 
-from recounting import authority, images, rounds, searches, worlds
-from recounting.compare import disagreements
+from recounting import authority, checks, images, rounds, searches, worlds
+from recounting.compare import TOP, disagreements, is_of, report_of
 from recounting.ground import EFFECTS, RESULT, Counts, NotCountable
+from recounting.kinds import CASES, kind_of, not_recounted
 from recounting.run import count, together
+
+AGREES, DISAGREES, NOT_COUNTABLE, UNREPORTED = 0, 1, 2, 3
 
 SHOWN_MAX = 20
 """Runs that are printed, a line each; `--json` has all of them."""
-APART = ("runs", "searches", "modes")
+APART = ("runs", "searches", "trials", "modes")
 """What is printed a line each."""
 
 
@@ -54,6 +62,8 @@ def recount(top: Path) -> Counts:
         return searches.hunted(top)
     if (top / rounds.ROUNDS).exists():
         return rounds.bench(top)
+    if any(top.glob(f"*/{CASES}")):
+        return checks.checks(top)
     if (top / EFFECTS).exists():
         return count(top)
     if any(top.glob(f"*/{worlds.WORDS}")):
@@ -69,8 +79,8 @@ def show(counts: Counts) -> None:
     for group in APART:
         listed = counts.get(group, {})
         named = list(listed.items()) if isinstance(listed, dict) else list(enumerate(listed))
-        for name, figures in named[:SHOWN_MAX]:
-            print(f"{name:>16}: {short(figures)}")
+        for one, figures in named[:SHOWN_MAX]:
+            print(f"{one:>16}: {short(figures)}")
         if len(named) > SHOWN_MAX:
             print(f"{'':>16}  and {len(named) - SHOWN_MAX} more; --json has all of them")
 
@@ -88,18 +98,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     asked = parser.parse_args(arguments)
     try:
-        counts = recount(asked.folder)
-        against = disagreements(counts, asked.folder / RESULT)
+        counts, report = recount(asked.folder), report_of(asked.folder / RESULT)
     except (NotCountable, OSError) as reason:
         print(f"cannot count: {reason}", file=sys.stderr)
-        return 2
-    if asked.json:
-        print(json.dumps({**counts, "disagreements": against, "ok": not against}))
+        return NOT_COUNTABLE
+    kind = kind_of(asked.folder, report)
+    if report is None or not is_of(kind, report):
+        code, against, left = UNREPORTED, [f"there is no report of the kind `{kind.name}` beside the raw files"], []
     else:
-        show(counts)
-        for line in against:
-            print(f"DISAGREES  {line}")
-    return 1 if against else 0
+        against, left = disagreements(kind, report, counts), not_recounted(kind, report, TOP)
+        code = DISAGREES if against else AGREES
+    said = {
+        "kind": kind.name, "disagreements": against, "not_recounted": left, "consistent_only": list(kind.summed),
+        "ok": code == AGREES,
+    }  # fmt: skip
+    if asked.json:
+        print(json.dumps({**counts, **said}))
+        return code
+    show(counts)
+    print(f"{'not recounted':>16}  {', '.join(left) or 'nothing'}")
+    print(f"{'only consistent':>16}  {', '.join(kind.summed) or 'nothing'}")
+    for line in against:
+        print(f"{'DISAGREES' if code == DISAGREES else 'NO REPORT'}  {line}")
+    return code
 
 
 if __name__ == "__main__":

@@ -18,6 +18,11 @@ SEQ_BITS = 15
 SALT_BYTES = 16
 """What stands before the payload in a claim's body."""
 
+FREEZING = ("begun", "held", "proposed")
+"""Events whose body is the payload; the first of an operation froze it."""
+KEPT = ("dispatch", "unresolved", "settled_by", "step", "owner", "n", "id", "action", "key", "account")
+"""Columns of an operation's row that are taken as they stand."""
+
 Entry: TypeAlias = dict[str, Any]
 Counts: TypeAlias = dict[str, Any]
 
@@ -41,6 +46,13 @@ class Receipt:
     settled_by: str = ""
     step: str = ""
     owner: str | None = None
+    n: int = 0
+    id: str = ""
+    action: str = ""
+    key: str = ""
+    account: str = ""
+    content: object = None
+    """What was frozen, read; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +67,9 @@ class Event:
     payload: str
     """Its body's content as a digest, where it has one."""
     id: int = 0
+    content: bytes = b""
     hash: str = ""
-    """In hexadecimal."""
+    """Of the chain, in hexadecimal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +80,8 @@ class Stored:
     events: list[Event]
     joined_on: str
     """Which column named the operations to the provider."""
+    workers: dict[str, int] | None
+    """The process of each worker that ever had it open; None where the store keeps none."""
 
 
 def lines(path: Path) -> list[Entry] | None:
@@ -104,25 +119,46 @@ def _read(store: sqlite3.Connection) -> Stored:
     events = list(events_of(store))
     # An operation's first claim comes last here, so it is the one that is kept.
     begun = {event.n: event for event in reversed(events) if event.kind == "begun"}
+    frozen = {event.n: event for event in reversed(events) if event.kind in FREEZING and event.payload}
     joined_on = "provider_key" if "provider_key" in columns else "begun event" if begun else "key"
     return Stored(
-        receipts=[_receipt(dict(row), begun.get(row["n"])) for row in store.execute("SELECT * FROM operation")],
+        receipts=[
+            _receipt(dict(row), begun.get(row["n"]), frozen.get(row["n"]))
+            for row in store.execute("SELECT * FROM operation")
+        ],
         events=events,
         joined_on=joined_on,
+        workers=workers_of(store),
     )
 
 
-def _receipt(row: Entry, begun: Event | None) -> Receipt:
+def _receipt(row: Entry, begun: Event | None, frozen: Event | None) -> Receipt:
     recorded = begun.record.get("provider_key") if begun else None
-    kept = {name: row[name] for name in ("dispatch", "unresolved", "settled_by", "step", "owner") if name in row}
+    kept = {name: row[name] for name in KEPT if name in row}
     return Receipt(
         name=row.get("provider_key") or recorded or row["key"],
-        payload=begun.payload if begun else "",
+        payload=frozen.payload if frozen else "",
+        content=plain(frozen.content) if frozen else None,
         outcome=row["outcome"],
         # An older store without the column allows as many sends as it recorded claims, at least one.
         attempts=row.get("attempts", 1),
         **kept,
     )
+
+
+def workers_of(store: sqlite3.Connection) -> dict[str, int] | None:
+    """Every worker with its process."""
+    if not store.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'worker'").fetchone():
+        return None
+    return {row["id"]: row["pid"] for row in store.execute("SELECT id, pid FROM worker")}
+
+
+def plain(content: bytes) -> object:
+    """What a frozen payload says; None where it is not JSON."""
+    try:
+        return json.loads(content)
+    except ValueError:
+        return None
 
 
 def events_of(store: sqlite3.Connection) -> Iterable[Event]:
@@ -146,6 +182,7 @@ def events_of(store: sqlite3.Connection) -> Iterable[Event]:
             record=record,
             payload=f"sha256:{digest(body[SALT_BYTES:])}" if body else "",
             id=entry["id"],
+            content=body[SALT_BYTES:] if body else b"",
             hash=(entry.get("hash") or b"").hex(),
         )
 

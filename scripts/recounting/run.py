@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from recounting.agreement import UNLIKE, agreement
 from recounting.ground import (
     EFFECTS,
     STORE,
@@ -68,7 +69,8 @@ def count(folder: Path) -> Counts:
     befallen = lines(folder / TROUBLES)
     counts["troubles"] = None if befallen is None else dict(Counter(entry["trouble"] for entry in befallen))
     counts |= of_database(folder, found)
-    return counts | joined(effects, sends, found) | killed(lines(folder / KILLS), found)
+    kills = lines(folder / KILLS)
+    return counts | joined(effects, sends, found) | agreement(folder, effects, sends, found) | killed(kills, found)
 
 
 def of_database(folder: Path, found: Stored | None) -> Counts:
@@ -105,8 +107,14 @@ def together(top: Path) -> Counts:
     summed: Counts = {name: total(run[name] for run in runs.values()) for name in SUMMED}
     placed = [run["kills_by_window"] for run in runs.values()]
     windows = None if None in placed else {name: sum(run[name] for run in placed) for name in WINDOWS}
-    again = None if None in (summed["sends"], summed["operations"]) else summed["sends"] - summed["operations"]
-    return summed | {"kills_by_window": windows, "automatic_second_sends": again, "runs": runs}
+    summed |= {name: sum(run[name] or 0 for run in runs.values()) for name in UNLIKE}
+    return summed | {"kills_by_window": windows, "automatic_second_sends": second_sends(summed), "runs": runs}
+
+
+def second_sends(counts: Counts) -> int | None:
+    """How many more sends there were than operations; None where one of the two was not counted."""
+    sends, operations = counts.get("sends"), counts.get("operations")
+    return None if sends is None or operations is None else sends - operations
 
 
 def joined(effects: Sequence[Entry], sends: Sequence[Entry] | None, found: Stored | None) -> Counts:
@@ -172,13 +180,24 @@ def is_false(receipt: Receipt, happened: Counter[str]) -> bool:
 def killed(kills: Sequence[Entry] | None, found: Stored | None) -> Counts:
     """Count the kills, and place each by what the killed worker's records say about that moment."""
     if kills is None or found is None:
-        return {"kills": None, "kills_by_window": None, "kills_by_aim": None}
-    placed = Counter(window(kill, found.events) for kill in kills)
+        return {"kills": None, "kills_by_window": None, "kills_by_aim": None, "kills_misplaced": None}
+    places = [window(kill, found.events) for kill in kills]
+    placed = Counter(places)
+    said = [(kill.get("window", place), place) for kill, place in zip(kills, places, strict=True)]
+    strangers = sum(is_stranger(kill, found.workers) for kill in kills)
     return {
         "kills": len(kills),
+        "kills_misplaced": strangers + sum(where != place for where, place in said),
         "kills_by_window": {name: placed[name] for name in WINDOWS},
         "kills_by_aim": dict(Counter(kill.get("aim", "") for kill in kills)),
     }
+
+
+def is_stranger(kill: Entry, workers: dict[str, int] | None) -> bool:
+    """Whether the killed worker never had the store open, or not in that process; one killed too early has no name."""
+    if workers is None:
+        return False
+    return workers.get(kill["worker"]) != kill["pid"] if kill["worker"] else kill["pid"] in workers.values()
 
 
 def window(kill: Entry, events: Iterable[Event]) -> str:

@@ -12,6 +12,8 @@ from recounting.worlds import kept
 SCHEDULES, TRIALS = "schedules", "trials.jsonl"
 BAR = 48
 """The list of mutants that is counted; what is numbered beyond it was added later."""
+TRIAL = ("number", "slug", "subject", "law", "said", "where", "operations", "figures", "seconds")
+"""What the line of a trial says, and its row as well."""
 FALSE = ("second_effects", "false_outcomes", "unrecorded")
 """What no kept world of a search may show."""
 
@@ -72,5 +74,12 @@ def hunted(top: Path) -> Counts:
     """Count the mutants that were noticed, and each world that was left of it."""
     trials = lines(top / TRIALS) or []
     survivors = {trial["slug"] for trial in trials if not trial["law"]}
-    noticed = {trial["slug"] for trial in trials if trial["number"] <= BAR} - survivors
-    return {"killed": len(noticed), "survivors": sorted(survivors), "trials": len(trials), "runs": kept(top)}
+    noticed = {trial["slug"]: trial["number"] for trial in trials if trial["slug"] not in survivors}
+    return {
+        "mutants": BAR,
+        "killed": sum(number <= BAR for number in noticed.values()),
+        "survivors": sorted(survivors),
+        "beyond": sorted(slug for slug, number in noticed.items() if number > BAR),
+        "trials": trials,
+        "runs": kept(top),
+    }

@@ -6,12 +6,13 @@ import json
 from collections import Counter
 from pathlib import Path
 
+from recounting.agreement import UNLIKE
 from recounting.ground import EFFECTS, Counts, NotCountable, lines, total
 from recounting.run import SUMMED as OF_RUNS
 from recounting.run import count
 
 WORDS, WORLD = "words.jsonl", "world.json"
-SUMMED = (*OF_RUNS, "second_effects", "false_beyond")
+SUMMED = (*OF_RUNS, "second_effects", "false_beyond", *UNLIKE)
 
 
 def world(folder: Path) -> Counts:
@@ -37,7 +38,7 @@ def world(folder: Path) -> Counts:
 def simulation(top: Path) -> Counts:
     """Count every world of a simulation and add up."""
     runs = kept(top)
-    return {name: total(run[name] for run in runs.values()) for name in SUMMED} | {"runs": runs}
+    return {name: total(run[name] for run in runs.values()) for name in SUMMED} | {"worlds": len(runs), "runs": runs}
 
 
 def kept(top: Path) -> dict[str, Counts]:

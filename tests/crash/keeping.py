@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 from tests.crash.stepping import NOON, claimed, observed, order
 
@@ -21,9 +23,11 @@ def whole(history):
     """The same history under an id that names its row, chained anew: verification finds nothing wrong with it."""
     operation = msgspec.structs.replace(history.operation, id=operation_id(history.operation.n, bytes(10)))
     head, events = b"", []
+    before, after = (json.dumps(name).encode() for name in (history.operation.id, operation.id))
     for event in history.events:
-        head = chain(head, operation.id, event.seq, event.kind.value, event.at, event.record)
-        events.append(msgspec.structs.replace(event, hash=head))
+        record = event.record.replace(before, after)  # the provider was told it too
+        head = chain(head, operation.id, event.seq, event.kind.value, event.at, record)
+        events.append(msgspec.structs.replace(event, record=record, hash=head))
     return History(operation=operation, events=tuple(events))
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from counterfoil import contracts
+from counterfoil.domain import canonical
 from counterfoil.domain.action import Action, Draw, Order
 from counterfoil.domain.command import Amendment, Claimed, Declined
 from counterfoil.domain.contract import digest
 from counterfoil.domain.event import Event, EventKind, History, chain
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.hold import propose
-from counterfoil.domain.intent import Intent
+from counterfoil.domain.intent import Intent, print_of, print_prefix
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.rules import observe
 from counterfoil.domain.steady import Steady, stamped
@@ -39,12 +40,18 @@ def action(contract="lab.key", **changes):
     return msgspec.structs.replace(made, **changes)
 
 
+def printed(account, destination, payload, compensates=""):
+    """The fingerprint of a payload as it is declared without pointers."""
+    return canonical.fingerprint(print_of(print_prefix(account, destination), payload, compensates))
+
+
 def order(of=None, *, payload=PAYLOAD, key="order-1", arguments=None, **changes):
     """One call on its way."""
     of = of or action()
+    print_ = printed(of.account, of.destination, payload, changes.get("compensates", ""))
     intent = Intent(
         tenant="default", actor="agent:pay", action=of.name, account=of.account, destination=of.destination, key=key,
-        payload=payload, fingerprint="cf1:" + "0" * 64, effect="ef1:" + "0" * 40,
+        payload=payload, fingerprint=print_, effect="ef1:" + "0" * 40,
     )  # fmt: skip
     return Order(intent=intent, action=of, arguments=arguments, **changes)
 
@@ -83,7 +90,8 @@ def held(made=None, *, at=NOON, number=1, holder="op_9"):
 
 
 def ruled(history, rule, at=NOON + 1, *, read=None):
-    """The history after a rule, which must not decline."""
+    """The history after a rule, which must not decline; as in the store, never before what stands there."""
+    at = max(at, *(event.at for event in history.events[-1:]), history.operation.updated_at)
     decided = rule(msgspec.structs.replace(history, read=read or steady(at)), at)
     assert isinstance(decided, Amendment), decided
     for event in decided.events:

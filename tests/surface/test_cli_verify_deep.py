@@ -115,13 +115,17 @@ def test_a_clause_that_is_none_is_found(sold, guards):
 
 
 def test_another_contract_judges_nothing(sold):
-    """Nor does none: each is said with its reason, and is not called whole by silence."""
+    """Nor does none: each is said with its reason, exit code 4, and nothing is called whole."""
     code, laws, said = deep(sold)
-    assert (code, laws["judgement"]["asked"]) == (0, 0)
+    assert (code, said["ok"], laws["judgement"]["asked"]) == (4, False, 0)
+    assert said["violations"] == []
+    assert said["unjudged"] == said["not_rejudged"]["its action is not registered here, so no contract is at hand"]
+    shown = sold("verify", "--deep", "--store", "receipts.db")
+    assert (shown.code, "whole" in shown.out, "not judged" in shown.out) == (4, False, True)
     assert said["not_rejudged"]["its action is not registered here, so no contract is at hand"] >= 2
     sold.actions(**{"lab.key": "lab.lookup"})
     code, laws, said = deep(sold, "--actions", "lab.yaml")
-    assert (code, laws["judgement"]["asked"]) == (0, 0)
+    assert (code, said["ok"], laws["judgement"]["asked"]) == (4, False, 0)
     assert said["not_rejudged"]["the contract at hand is not the one on the receipt"] >= 2
 
 
@@ -159,7 +163,7 @@ def test_functions_and_people_are_taken_at_their_word(commands, tmp_path):
     """Nothing is kept of them that could be judged; the count says so."""
     book = Book(tmp_path).write("succeeded", "rejected", "not_sent", "resolved", "contradicted", "held")
     code, laws, said = deep(commands)
-    assert (code, laws["file"]) == (0, {"law": "file", "asked": 1, "broken": 0, "not_asked": 0})
+    assert (code, laws["file"]) == (4, {"law": "file", "asked": 1, "broken": 0, "not_asked": 0})
     assert laws["identity"]["asked"] == len(book.ids)
     assert laws["judgement"]["not_asked"] == sum(said["not_rejudged"].values()) == 6
 

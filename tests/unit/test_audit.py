@@ -6,15 +6,16 @@ import msgspec
 import pytest
 
 from counterfoil import contracts
-from counterfoil.domain import looking, rules
+from counterfoil.domain import canonical, looking, rules
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.audit import audit
 from counterfoil.domain.command import Amendment
 from counterfoil.domain.event import Begun, Decided, Event, EventKind, History, Intended, Noted, chain, encode
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.identifier import number, operation_id
+from counterfoil.domain.intent import print_prefix
 from counterfoil.domain.operation import Operation
-from counterfoil.domain.payload import salted_digest, seal
+from counterfoil.domain.payload import content, salted_digest, seal
 from counterfoil.domain.retry import CLASS_OF
 from counterfoil.domain.steady import Steady
 from counterfoil.domain.violation import Law
@@ -27,10 +28,10 @@ BODY = seal(bytes(16), b'{"order":"o-1"}')
 OTHER_BODY = seal(bytes(16), b'{"order":"o-2"}')
 KEY, LOOKUP, PLAIN = contracts.load("lab.key"), contracts.load("lab.lookup"), contracts.load("function.plain")
 ASSUMED = {"longest_delivery": {"seconds": 20.0, "by": "platform", "why": "the gateway gives up then"}}
-
+PRINT = canonical.fingerprint(print_prefix("acct", "") + content(BODY) + b"]")
 
 ASKED = Intended(
-    tenant="shop", actor="agent:a", action="refund", key="o-1", account="acct", fingerprint="cf1:f", effect="ef1:e",
+    tenant="shop", actor="agent:a", action="refund", key="o-1", account="acct", fingerprint=PRINT, effect="ef1:e",
     owner="payments", value=1.0,
 )  # fmt: skip
 
@@ -89,7 +90,7 @@ def forged(*entries):
 
 
 OPERATION = Operation(
-    n=N, id=ID, tenant="shop", actor="agent:a", action="refund", key="o-1", account="acct", fingerprint="cf1:f",
+    n=N, id=ID, tenant="shop", actor="agent:a", action="refund", key="o-1", account="acct", fingerprint=PRINT,
     effect="ef1:e", owner="payments", value=1.0, created_at=T0, dispatch="started", attempts=1, exposure=1,
     unresolved=1, step="recover", due_at=T0 + 10, worker="w", deadline=T0 + 10, updated_at=T0, seq=1,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from tests.unit.test_audit import CLAIMED, HONEST, OPERATION
 from counterfoil.domain.audit import audit
 from counterfoil.domain.event import History
 from counterfoil.domain.laws import Asked, Laws
-from counterfoil.domain.rejudge import ERASED, Judgement
+from counterfoil.domain.rejudge import ERASED, NO_ACTION, OTHER_CONTRACT, Judgement
 from counterfoil.domain.violation import Law, Violation
 
 ABSENT, HELD = HONEST["absent"], HONEST["held"]
@@ -78,6 +78,13 @@ def test_judgements_are_counted_and_what_does_not_hold_is_a_violation():
     assert wrong == (Violation(operation=OPERATION.id, seq=3, law=Law.JUDGEMENT, problem="no"),)
     assert counted(laws) == {"judgement": (2, 1, 1)}
     assert laws.not_rejudged == {ERASED: 1}
+
+
+def test_what_could_have_been_judged_is_counted_apart():
+    """Without the contract nothing is called whole; what nobody can judge any more holds nothing up."""
+    laws = Laws()
+    laws.judged(OPERATION, tuple(Judgement(seq=2, unasked=why) for why in (ERASED, NO_ACTION, OTHER_CONTRACT)))
+    assert laws.unjudged == 2
 
 
 def test_the_file_and_the_policies_are_counted_beside_the_operations():

@@ -122,7 +122,7 @@ def page(*items):
     return Replied(status=200, body=json.dumps({"complete": True, "items": [control, *items]}).encode())
 
 
-OURS = {"id": "ef_1", "reference": "op_1", "account": "acct", "state": "done", "payload": {"amount": 10}}
+OURS = {"id": "ef_1", "reference": DONE.operation.id, "account": "acct", "state": "done", "payload": {"amount": 10}}
 
 
 def looked(plan, history, *items):

@@ -399,3 +399,39 @@ def test_every_reason_is_a_fixed_sentence():
     words = [again.NO_ACTION, again.OTHER_CONTRACT, again.ERASED, again.REMOVED, again.UNREADABLE, again.NOT_KEPT]
     assert len({*words, again.BY_WIRE, again.BY_PERSON, again.BY_FUNCTION}) == 9
     assert json.loads(msgspec.json.encode(Judgement(seq=1)))["broken"] == ""
+
+
+# -- names and numbers that contradict what is kept ----------------------------------------------------------------
+
+
+def test_an_external_id_is_the_one_that_is_kept():
+    """In an answer and in a look; where the place was not kept, nobody says anything of it."""
+    assert of(answered(DONE, external_id="e-2")) == "its external id is not the one in the answer that is kept"
+    kept = looked(WHOLE, external_id="e-1", result={"id": "e-1", "state": "done"})
+    assert by_look(kept) == ""
+    other = msgspec.structs.replace(kept, external_id="e-2")
+    assert by_look(other) == "its external id is not the one in the item that is kept"
+    header = msgspec.structs.replace(KEY, answers=(msgspec.structs.replace(KEY.answers[0], external_id="header:x-id"),))
+    assert of(answered(DONE, header, external_id="e-7"), header) == ""
+    nowhere = msgspec.structs.replace(KEY, answers=(msgspec.structs.replace(KEY.answers[0], external_id=""),))
+    assert of(answered(DONE, nowhere, external_id="e-7"), nowhere) == ""
+
+
+def test_a_control_in_a_list_of_none_was_not_found():
+    """Where the known item stands in the list itself, finding it among no items is a lie."""
+    inline = msgspec.structs.replace(LOOKUP.looks[0].controls, positive="inline")
+    look = msgspec.structs.replace(LOOKUP.looks[0], controls=inline)
+    contract = msgspec.structs.replace(LOOKUP, looks=(look, *LOOKUP.looks[1:]))
+    none = msgspec.structs.replace(NOTHING, items=0)
+    assert by_look(looked(none, contract, proven=True), contract) == "the known item was found among none"
+    assert by_look(looked(NOTHING, contract, proven=True), contract) != "the known item was found among none"
+
+
+def test_a_contract_has_the_name_that_its_digest_says():
+    """Renamed on record, with the chain made anew; a contract that is not at hand has any name."""
+    renamed = msgspec.structs.replace(claimed(KEY), contract_id="another")
+    judged = rejudge(history(renamed, answered(DONE)), action(KEY))
+    assert [(one.seq, one.broken) for one in judged if one.broken] == [
+        (1, "its contract is 'lab.key', by the digest on record")
+    ]
+    assert not [one for one in rejudge(history(renamed, answered(DONE)), action(LOOKUP)) if one.broken]

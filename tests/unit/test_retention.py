@@ -136,7 +136,7 @@ def test_a_removed_record_says_what_it_came_to():
     assert left.intent == intended_of(ANSWERED.events)
     assert (left.attempts, left.discrepancy) == attempts_of(ANSWERED.events)
     assert left.quiet_since == quiet_since(ANSWERED.events) == NOON + 1
-    assert (left.provider_key, left.contract_id) == ("op_1", "lab.key")
+    assert (left.provider_key, left.contract_id) == (ANSWERED.operation.id, "lab.key")
     assert left.returned
 
 

@@ -10,12 +10,13 @@ import argparse
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from counterfoil.cli import exits, parser
+from counterfoil.cli import exits, heads, parser
 from counterfoil.domain.audit import audit
 from counterfoil.domain.errors import NoSuchOperation
 from counterfoil.domain.gone import audit_bodies
@@ -51,6 +52,16 @@ _STRAYS = (
         """SELECT id / 32768, id % 32768 FROM body
         WHERE NOT EXISTS (SELECT 1 FROM event WHERE event.id = body.id) ORDER BY id LIMIT ?""",
     ),
+    (
+        "second body",
+        """SELECT id / 32768, id % 32768 FROM body
+        WHERE EXISTS (SELECT 1 FROM event WHERE event.id = body.id AND event.body IS NOT NULL) ORDER BY id LIMIT ?""",
+    ),
+    (
+        "refusal",
+        """SELECT n, 0 FROM refusal WHERE times < 1 OR last_at <= 0
+        OR NOT EXISTS (SELECT 1 FROM operation WHERE operation.n = refusal.n) ORDER BY n LIMIT ?""",
+    ),
 )
 """Rows that belong to nothing."""
 
@@ -61,6 +72,13 @@ class Found(msgspec.Struct, kw_only=True):
     operations: int = 0
     events: int = 0
     violations: list[Violation] = []
+    unjudged: int = 0
+    """Findings that were to be judged anew and were not, although they could be: their contract was not at hand."""
+
+    @property
+    def whole(self) -> bool:
+        """Nothing is wrong, and whatever was to be judged and could be was."""
+        return not self.violations and not self.unjudged
 
     def add(self, violations: tuple[Violation, ...]) -> None:
         """Keep as many as anybody would read."""
@@ -73,6 +91,13 @@ def add(verb: argparse.ArgumentParser) -> None:
         "--deep", action="store_true",
         help="also judge every finding anew by the contracts of --actions, and count how often each law was asked",
     )  # fmt: skip
+    verb.add_argument(
+        "--write-heads", metavar="FILE",
+        help="where nothing is wrong, write the last event of every operation into FILE, to be kept somewhere else",
+    )  # fmt: skip
+    verb.add_argument(
+        "--heads", metavar="FILE", help="also ask that every operation named in FILE stands, with that very event"
+    )
     parser.store_option(verb)
     parser.actions_option(verb)
 
@@ -82,18 +107,27 @@ def run(asked: argparse.Namespace) -> int:
     from counterfoil.cli.terminal import print_json
 
     laws = Laws() if asked.deep else None
+    kept = heads.read(asked.heads) if asked.heads else {}
     with _opened(asked) as ledger:
         total = int(str(ledger.store.query("SELECT count(*) FROM operation")[0][0]))
         with _progress(total) as advance:
             found = verify(ledger, advance, laws)
+        found.add(tuple(_ahead(ledger, time.time())))
+        lost = tuple(heads.against(kept, ledger.history))
+        found.add(lost)
+        if laws:
+            laws.elsewhere(Law.CHAIN, len(kept), lost)
+            found.unjudged = laws.unjudged
+        if asked.write_heads and not found.violations:
+            heads.write(asked.write_heads, ledger)
     if asked.json:
         counted = {"laws": laws.rows(), "not_rejudged": laws.not_rejudged} if laws else {}
-        print_json({**msgspec.to_builtins({**msgspec.structs.asdict(found), **counted}), "ok": not found.violations})
+        print_json({**msgspec.to_builtins({**msgspec.structs.asdict(found), **counted}), "ok": found.whole})
     else:
         _say(found)
         if laws:
             _say_laws(laws)
-    return exits.UNSETTLED if found.violations else exits.DONE
+    return exits.UNSETTLED if found.violations else exits.DEPLOYMENT if found.unjudged else exits.DONE
 
 
 def _opened(asked: argparse.Namespace) -> Ledger:
@@ -128,7 +162,7 @@ def verify(ledger: Ledger, advance: Callable[[], None], laws: Laws | None = None
     policies = ledger.store.policies()
     chained = (*audit_policies(policies), *audit_citations(rests_on, policies))
     about = ((Law.IDENTITY, 0, _strays(ledger)), (Law.CHAIN, len(policies) + len(rests_on), chained))
-    for law, questions, wrong in (*about, (Law.FILE, 1, _file(ledger))):
+    for law, questions, wrong in (*about, (Law.FILE, 1, (*_file(ledger), *_around(ledger)))):
         listed = tuple(wrong)
         counts.elsewhere(law, questions, listed)
         found.add(listed)
@@ -175,6 +209,29 @@ def _strays(ledger: Ledger) -> Iterator[Violation]:
         for n, seq in ledger.store.query(statement, (VIOLATIONS_MAX,)):
             said = f"the {kind} row of operation row {n}, number {seq}, belongs to nothing"
             yield Violation(operation="", seq=int(str(seq)), law=Law.IDENTITY, problem=said)
+
+
+_WORKERS = """
+SELECT id FROM worker WHERE id NOT LIKE 'w\\_%' ESCAPE '\\' OR host = '' OR pid < 1 OR lock_path = ''
+OR started_at <= 0 OR marked_at < started_at ORDER BY id LIMIT ?"""
+"""Workers of which nothing could ever prove that they are dead."""
+AHEAD_SECONDS_MAX = 24 * 3600.0
+"""How far the time that is kept may be ahead: further, and every deadline and approval would have ended long ago."""
+
+
+def _around(ledger: Ledger) -> Iterator[Violation]:
+    """What stands beside the receipts and is not chained: the workers."""
+    for (name,) in ledger.store.query(_WORKERS, (VIOLATIONS_MAX,)):
+        said = f"the row of worker {name} is not as a worker writes it, so its death could not be proven"
+        yield Violation(operation="", seq=0, law=Law.FILE, problem=said)
+
+
+def _ahead(ledger: Ledger, now: float) -> Iterator[Violation]:
+    """The time that is kept, where it is ahead of this host's clock and of every event."""
+    statement = "SELECT at FROM clock WHERE at > ? AND at > (SELECT coalesce(max(at), 0) FROM event) + ?"
+    for (at,) in ledger.store.query(statement, (now + AHEAD_SECONDS_MAX, AHEAD_SECONDS_MAX)):
+        said = f"the time that is kept, {at!r}, is more than a day ahead of this host's clock and of every event"
+        yield Violation(operation="", seq=0, law=Law.FILE, problem=said)
 
 
 def _file(ledger: Ledger) -> Iterator[Violation]:
@@ -246,6 +303,10 @@ def _say(found: Found) -> None:
 
     out = console()
     count = f"{counted(found.operations, 'operations')}, {counted(found.events, 'events')}"
+    if not found.violations and found.unjudged:
+        told = f"{counted(found.unjudged, 'findings')} could have been judged anew and were not; nothing else is wrong"
+        out.print(marks.Legible(Text.assemble(marks.marked(marks.BROKEN, "not judged"), f"  {count}; {told}")))
+        return
     if not found.violations:
         out.print(marks.Legible(Text.assemble(marks.marked(marks.INTACT, "whole"), f"  {count}")))
         return

@@ -15,6 +15,7 @@ import msgspec
 from counterfoil.domain import fence_law
 from counterfoil.domain.approval import Proposed
 from counterfoil.domain.attempt import Attempt, Fold, fold, settle
+from counterfoil.domain.coherence import incoherent
 from counterfoil.domain.elapsed import since_last_write
 from counterfoil.domain.event import (
     Begun,
@@ -69,6 +70,8 @@ def audit(history: History) -> tuple[Violation, ...]:
             walk.body(event, record)
             walk.step(event, record)
         walk.columns(history)
+        for fault in incoherent(history, readable):
+            walk.fault(*fault)
     return tuple(walk.found)
 
 

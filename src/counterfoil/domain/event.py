@@ -81,6 +81,10 @@ class Intended(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     """The class its retention follows; empty: `ORDINARY`."""
     compensates: str = ""
     """The operation that this one undoes, as its caller said; empty where it undoes none."""
+    material: tuple[str, ...] = ()
+    """The only pointers that its fingerprint is of, where they were declared."""
+    immaterial: tuple[str, ...] = ()
+    """Pointers that its fingerprint leaves out."""
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

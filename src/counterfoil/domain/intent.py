@@ -8,6 +8,8 @@ from enum import StrEnum
 
 import msgspec
 
+from counterfoil.domain import canonical
+
 _encode = msgspec.json.Encoder().encode
 
 _EFFECT_HEX = 40
@@ -62,3 +64,31 @@ def effect_namer(tenant: str, account: str, effect: str) -> Callable[[Sequence[s
         return "ef1:" + hashlib.sha256(head + _encode(parts)).hexdigest()[:_EFFECT_HEX]
 
     return name
+
+
+def print_prefix(account: str, destination: str) -> bytes:
+    """What a fingerprint is of, before the payload: a list of the account, the destination and the payload."""
+    return canonical.canonical([account, destination])[:-1] + b","
+
+
+def material_of(frozen: bytes, material: Sequence[str], immaterial: Sequence[str]) -> bytes:
+    """What of a frozen payload its fingerprint is of.
+
+    Args:
+        frozen: the canonical payload.
+        material: pointers that are compared; empty: all but the immaterial.
+        immaterial: pointers that are not.
+
+    Raises:
+        NotCanonical: the payload has no canonical form.
+    """
+    if not material and not immaterial:
+        return frozen
+    kept = canonical.select(canonical.parse(frozen), material=tuple(material), immaterial=tuple(immaterial))
+    return canonical.canonical(kept)
+
+
+def print_of(prefix: bytes, material: bytes, compensates: str = "") -> bytes:
+    """The octets a fingerprint is of; an intent that undoes an operation differs from the same one that undoes none."""
+    undone = b"," + canonical.canonical(compensates) if compensates else b""
+    return prefix + material + undone + b"]"

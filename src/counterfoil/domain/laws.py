@@ -10,7 +10,7 @@ import msgspec
 from counterfoil.domain.event import Event, EventKind, History
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.record import digest_of, record_of
-from counterfoil.domain.rejudge import Judgement
+from counterfoil.domain.rejudge import MENDABLE, Judgement
 from counterfoil.domain.violation import Law, Violation
 
 _OF_A_WHOLE = (Law.AUTHORITY, Law.BASIS, Law.EVIDENCE, Law.PROJECTION)
@@ -37,6 +37,11 @@ class Laws:
         self._not_asked: Counter[Law] = Counter()
         self.not_rejudged: Counter[str] = Counter()
         """Why findings were not judged anew, and how many each."""
+
+    @property
+    def unjudged(self) -> int:
+        """How many findings could have been judged anew and were not."""
+        return sum(count for reason, count in self.not_rejudged.items() if reason in MENDABLE)
 
     def rows(self) -> tuple[Asked, ...]:
         """Every law, in the order they are asked."""

@@ -7,6 +7,7 @@ asks the contract once more. It never guesses: what was not kept, or stands on a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import msgspec
 
@@ -15,7 +16,7 @@ from counterfoil.domain.absence import Absence, absence
 from counterfoil.domain.action import Action
 from counterfoil.domain.answer import Replied
 from counterfoil.domain.canonical import NotCanonical
-from counterfoil.domain.clause import holds
+from counterfoil.domain.clause import UNKNOWN, holds, kept_at
 from counterfoil.domain.contract import Contract, Look
 from counterfoil.domain.elapsed import since_last_write
 from counterfoil.domain.errors import ReceiptBroken
@@ -36,6 +37,7 @@ from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.judge import effect_of, judge, proven_by
 from counterfoil.domain.reading import Reading, ReadingKind, end_of, states_of
 from counterfoil.domain.record import record_of
+from counterfoil.domain.reply import EXTERNAL_ID_CHARS_MAX
 from counterfoil.domain.result import kept as kept_of
 from counterfoil.domain.verdict import coverage_of
 from counterfoil.domain.words import Finding, Source
@@ -50,6 +52,9 @@ BY_WIRE = "only the wire could say that nothing left"
 BY_PERSON = "a person saw it"
 BY_STATEMENT = "only the file that was handed in says it"
 BY_FUNCTION = "only the function's own word"
+
+MENDABLE = frozenset({NO_ACTION, OTHER_CONTRACT, UNREADABLE})
+"""Why something was not judged that could be, with the right actions or a whole record; all else nobody can judge."""
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,9 +85,23 @@ def rejudge(history: History, action: Action | None) -> tuple[Judgement, ...]:
                 said = evidence_of(event)
                 if said.finding is not Finding.UNKNOWN:
                     judged.append(_one(history.events[: place + 1], said, contracts.get(said.attempt, ""), action))
+        judged += _misnamed(history.events, action) if action else ()
     except ReceiptBroken:  # both are faults that the audit names
         return (Judgement(seq=0, unasked=UNREADABLE),)
     return tuple(judged)
+
+
+def _misnamed(events: tuple[Event, ...], action: Action) -> Iterator[Judgement]:
+    """Claims that give the contract at hand, which its digest names, another name."""
+    for event in events:
+        if event.kind is EventKind.BEGUN:
+            begun = begun_of(event)
+            if (begun.contract, begun.contract_id) == (action.contract_digest, action.contract.id):
+                continue
+            if begun.contract == action.contract_digest:
+                yield Judgement(
+                    seq=event.seq, broken=f"its contract is {action.contract.id!r}, by the digest on record"
+                )
 
 
 def _in_order(events: tuple[Event, ...]) -> bool:
@@ -191,6 +210,9 @@ def _of_answer(seq: int, said: Evidence, kept: _Kept, action: Action) -> Judgeme
         said.effect,
     ):
         return Judgement(seq=seq, broken=f"{said.rule} proves {finding.value} of {clause.coverage.value}")
+    shown = UNKNOWN if clause.external_id.startswith("header:") else kept_at(clause.external_id, kept.result, action)
+    if clause.external_id and _is_another(said, shown):
+        return Judgement(seq=seq, broken="its external id is not the one in the answer that is kept")
     # What it compares with the payload is not kept either.
     return Judgement(seq=seq, unasked=NOT_KEPT if None in verdicts or clause.match else "")
 
@@ -226,6 +248,12 @@ def _against_event(said: Evidence, facts: _Facts, contract: Contract) -> str:
     return f"{different[0]} was not found equal" if different else ""
 
 
+def _is_another(said: Evidence, shown: object) -> bool:
+    """Whether what is kept names another thing than the record does; what is not kept names none."""
+    named = isinstance(shown, str | int) and not isinstance(shown, bool)
+    return named and said.external_id != str(shown)[:EXTERNAL_ID_CHARS_MAX]
+
+
 # -- looks -------------------------------------------------------------------------------------------------------------
 
 
@@ -240,12 +268,22 @@ def _against_look(events: tuple[Event, ...], said: Evidence, kept: _Kept, contra
         return f"that look speaks of {covers.value}"
     if said.finding is Finding.SUCCEEDED:
         found = kind is ReadingKind.FOUND or said.reason == "duplicate_suspected"
-        return _against_found(look, kept.facts, contract, "succeeded") if found else f"{kind.value} is not found"
+        if not found:
+            return f"{kind.value} is not found"
+        names = (look.result or contract.result).items()
+        shown = next((_under(name, kept.result) for name, place in names if place == look.external_id), None)
+        if _is_another(said, shown):
+            return "its external id is not the one in the item that is kept"
+        return _against_found(look, kept.facts, contract, "succeeded")
     if said.finding is Finding.REJECTED and kind is ReadingKind.ENDED:
         return _against_found(look, kept.facts, contract, "rejected")
     if said.finding is Finding.ABSENT:
         return _against_absent(events, look, place, kind, kept.facts)
     return f"a look cannot show {said.finding.value}"
+
+
+def _under(name: str, result: object) -> object:
+    return result.get(name) if isinstance(result, dict) else None
 
 
 def _against_found(look: Look, facts: _Facts, contract: Contract, end: str) -> str:
@@ -266,6 +304,8 @@ def _against_absent(events: tuple[Event, ...], look: Look, place: int, kind: Rea
         kind=kind, items=facts.items, pages=facts.pages, positive_control=facts.positive_control,
         negative_control=facts.negative_control,
     )  # fmt: skip
+    if look.controls.positive == "inline" and facts.positive_control and not facts.items:
+        return "the known item was found among none"
     paid = [n for n, event in enumerate(events) if event.kind is EventKind.LOOKING and _is_of(event, place)]
     verdicts = [_absence(events[: n + 1], look, reading) for n in paid]
     if not verdicts:

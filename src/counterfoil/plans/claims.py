@@ -89,6 +89,7 @@ def intended_of(order: Order) -> Intended:
         fingerprint=intent.fingerprint, effect=intent.effect, owner=order.action.owner, value=order.value,
         sensitivity="" if order.action.sensitivity == ORDINARY else order.action.sensitivity,
         compensates=order.compensates,
+        material=order.action.material, immaterial=tuple(order.action.immaterial),
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from counterfoil.domain.binding import Binder
 from counterfoil.domain.canonical import NotCanonical
 from counterfoil.domain.errors import BadValue, NotDeclared, PayloadRefused
 from counterfoil.domain.identifier import NONCE_BYTES, operation_id, row_number
-from counterfoil.domain.intent import Intent, Occurrence, Siblings, effect_namer
+from counterfoil.domain.intent import Intent, Occurrence, Siblings, effect_namer, material_of, print_of, print_prefix
 from counterfoil.domain.terms import NO_POLICY, Terms
 from counterfoil.plans.claims import ClaimForm
 from counterfoil.ports.provider import Provider, SendOrder
@@ -76,8 +76,7 @@ class Registered:
         """Binds payloads to the guarded function's own signature."""
         self.takes_arguments = False
         """The provider can use the caller's own arguments."""
-        prefix = canonical.canonical([action.account, action.destination])
-        self._print_prefix = prefix[:-1] + b","
+        self._print_prefix = print_prefix(action.account, action.destination)
         self._forms: dict[str, ClaimForm] = {}
         """By actor: a ledger has one, or few."""
         self._effect_of = effect_namer(action.tenant, action.account, action.effect)
@@ -116,15 +115,10 @@ class Registered:
         action = self.action
         try:
             frozen = canonical.canonical(payload, floats=self._floats)
-            material = frozen
-            if self._selects:
-                kept = canonical.select(
-                    canonical.parse(frozen), material=action.material, immaterial=tuple(action.immaterial)
-                )
-                material = canonical.canonical(kept)
+            material = material_of(frozen, action.material, tuple(action.immaterial)) if self._selects else frozen
         except NotCanonical as error:
             raise PayloadRefused(error.pointer, error.problem) from None
-        content = canonical.fingerprint(self._print_prefix + material + b"]", key=self._fingerprint_key)
+        content = canonical.fingerprint(print_of(self._print_prefix, material), key=self._fingerprint_key)
         print_ = self._compensating(material, compensates) if compensates else content
         if key is None and callable(self._key):
             named = _checked_key(self._key(**(payload if fixed else _lent(payload))))
@@ -219,8 +213,7 @@ class Registered:
         """The fingerprint of an intent that undoes an operation; what it does is the same effect as without."""
         if row_number(str(compensates)) is None:
             raise BadValue("compensates", compensates, wanted="the id of the operation that is undone")
-        whole = self._print_prefix + material + b"," + canonical.canonical(compensates) + b"]"
-        return canonical.fingerprint(whole, key=self._fingerprint_key)
+        return canonical.fingerprint(print_of(self._print_prefix, material, compensates), key=self._fingerprint_key)
 
     def _effect(self, frozen: bytes, print_: str, key: str) -> str:
         action = self.action

@@ -202,6 +202,8 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: tuple[str, ...] = MI
             raise StoreUnsafe(str(path), "was moved by `counterfoil store copy`: its receipts go on in the database")
         if found > len(migrations):
             raise StoreTooNew(str(path), found=found, known=len(migrations))
+        if not found and _one(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'operation'"):
+            raise StoreUnsafe(str(path), "has receipts and no version: its `user_version` was taken away")
         for name in migrations[found:]:
             for statement in migration(name):
                 db.execute(statement)

@@ -554,12 +554,12 @@ def calls_card(ledger, receipt):
 
 def test_counts_add_up_and_a_batch_counts_once(ledger, till):
     """A batch that is written again, because its first answer was lost, adds nothing."""
-    n = till("o-1").operation.n
+    n, other = till("o-1").operation.n, till("o-2").operation.n
     assert ledger.store.refusals(n) == 0
-    batch = CountRefusals(counts=((n, 3), (n + 1, 1)), at=1.0)
+    batch = CountRefusals(counts=((n, 3), (other, 1)), at=1.0)
     for command in (batch, batch, CountRefusals(counts=((n, 2),), at=2.0)):
         assert ledger.store.write(command) == Counted()
-    assert (ledger.store.refusals(n), ledger.store.refusals(n + 1)) == (5, 1)
+    assert (ledger.store.refusals(n), ledger.store.refusals(other)) == (5, 1)
 
 
 def test_a_count_survives_the_removal(ledger, till):
