@@ -68,5 +68,7 @@ echo "  2/3 installing $(grep -c == requirements/dev.txt) pinned packages, each 
 "${pip[@]}" install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt >>"$log" 2>&1 || fail
 echo "  3/3 installing counterfoil itself, editable"
 "${pip[@]}" install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . >>"$log" 2>&1 || fail
+# As pip does with what it copies: where PYTHONDONTWRITEBYTECODE is set, each command would compile every module anew.
+"$venv/bin/python" -m compileall -q src >>"$log" 2>&1 || fail
 echo "$content" >"$venv/content"
 echo "  ready"

@@ -34,6 +34,7 @@ _CONSOLE_CODES = {
     "override": {0, 1},
     "release": {0, 1},
     "run": {0, 1},
+    "verify": {0, 4},
 }
 """Verbs that answer with something else than 0 where the page has an unresolved operation, or shows a refusal."""
 

@@ -17,18 +17,19 @@ from counterfoil.domain.approval import Proposed
 from counterfoil.domain.attempt import Attempt, Fold, fold, settle
 from counterfoil.domain.coherence import incoherent
 from counterfoil.domain.elapsed import since_last_write
+from counterfoil.domain.errors import ReceiptBroken
 from counterfoil.domain.event import (
     Begun,
     Decided,
     Event,
     EventKind,
     History,
-    Intended,
     Noted,
     Removed,
     assumed_delivery,
     chain,
     first_begun,
+    intended_of,
     is_news,
     start_of,
 )
@@ -70,8 +71,7 @@ def audit(history: History) -> tuple[Violation, ...]:
             walk.body(event, record)
             walk.step(event, record)
         walk.columns(history)
-        for fault in incoherent(history, readable):
-            walk.fault(*fault)
+        walk.found += incoherent(history, readable)
     return tuple(walk.found)
 
 
@@ -110,9 +110,7 @@ class _Walk:
         last, previous = start_of(history.events)
         for event in history.events:
             if event.kind is EventKind.REMOVED and event is not history.events[0]:
-                self.fault(
-                    event.seq, Law.SEQUENCE, "it stands for events that were removed, after others that were not"
-                )
+                self.fault(event.seq, Law.SEQUENCE, "it stands for removed events, after others that were not")
             if event.n != operation.n or event.seq != last + 1:
                 self.fault(event.seq, Law.SEQUENCE, f"event {event.seq} stands where event {last + 1} belongs")
             elif event.hash != chain(previous, operation.id, event.seq, event.kind.value, event.at, event.record):
@@ -148,7 +146,7 @@ class _Walk:
         """Follow one event, and ask whether it could happen then."""
         self.passed.append(event)
         if event.seq == 1 or isinstance(record, Removed):
-            self._asked(event, record)
+            self._asked(event)
         match record:
             case Begun():
                 self._begun(event, record)
@@ -165,12 +163,11 @@ class _Walk:
             case _ as never:
                 assert_never(never)
 
-    def _asked(self, event: Event, record: Record) -> None:
+    def _asked(self, event: Event) -> None:
         """The first record holds what was asked; the operation's row must say the same."""
-        asked = record.intent if isinstance(record, Begun | Proposed | Removed) else None
-        if isinstance(record, Noted):
-            with contextlib.suppress(msgspec.ValidationError):
-                asked = msgspec.convert(record.facts.get("intent"), Intended)
+        asked = None
+        with contextlib.suppress(ReceiptBroken):
+            asked = intended_of((event,))
         if asked is None:
             self.fault(event.seq, Law.IDENTITY, "its first record does not say what was asked")
             return

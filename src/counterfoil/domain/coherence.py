@@ -27,7 +27,7 @@ from counterfoil.domain.intent import material_of, print_of, print_prefix
 from counterfoil.domain.payload import frozen_payload, is_intact
 from counterfoil.domain.record import Record
 from counterfoil.domain.steady import Steady
-from counterfoil.domain.violation import Law
+from counterfoil.domain.violation import Law, Violation
 
 KEYED = "cf1h:"
 """Begins a fingerprint under a deployment's key, which no receipt holds."""
@@ -36,17 +36,16 @@ Fault = tuple[int, Law, str]
 """Which event, which law, and what is wrong."""
 
 
-def incoherent(history: History, records: Sequence[tuple[Event, Record]]) -> Iterator[Fault]:
+def incoherent(history: History, records: Sequence[tuple[Event, Record]]) -> Iterator[Violation]:
     """Name what cannot stand beside the rest of the same history.
 
     Args:
         history: one operation.
         records: its events, each with its record.
     """
-    yield from _print(history)
-    yield from _names(history, records)
-    yield from _clocks(history.events)
-    yield from _due(history)
+    faults = itertools.chain(_print(history), _names(history, records), _clocks(history.events), _due(history))
+    for seq, law, problem in faults:
+        yield Violation(operation=history.operation.id, seq=seq, law=law, problem=problem)
 
 
 def _print(history: History) -> Iterator[Fault]:

@@ -394,8 +394,6 @@ def quiet_since(events: tuple[Event, ...]) -> float:
     removed = removed_of(events)
     quiet = {a.number: removed.quiet_since for a in removed.attempts if a.quiesced} if removed else {}
     for event in events:
-        if event.kind is EventKind.OBSERVED:
-            evidence = evidence_of(event)
-            if evidence.quiesced:
-                quiet.setdefault(evidence.attempt, event.at)
+        if event.kind is EventKind.OBSERVED and (evidence := evidence_of(event)).quiesced:
+            quiet.setdefault(evidence.attempt, event.at)
     return max(quiet.values(), default=0.0)

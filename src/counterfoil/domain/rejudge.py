@@ -99,9 +99,8 @@ def _misnamed(events: tuple[Event, ...], action: Action) -> Iterator[Judgement]:
             if (begun.contract, begun.contract_id) == (action.contract_digest, action.contract.id):
                 continue
             if begun.contract == action.contract_digest:
-                yield Judgement(
-                    seq=event.seq, broken=f"its contract is {action.contract.id!r}, by the digest on record"
-                )
+                named = f"its contract is {action.contract.id!r}, by the digest on record"
+                yield Judgement(seq=event.seq, broken=named)
 
 
 def _in_order(events: tuple[Event, ...]) -> bool:
