@@ -8,17 +8,16 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from rich.console import Console
+from tests.integration.lab.stranger import recount
 
 from counterfoil.lab import approvals
 from counterfoil.lab.approvals_page import show
 from counterfoil.lab.run_folder import write_result
 from counterfoil.lab.sabotage import MUTANTS, NOTICED
 
-RECOUNT = Path(__file__).parents[3] / "scripts" / "recount.py"
 SECONDS = 110
 COLUMNS = 80
 SOME = (
@@ -61,14 +60,6 @@ def lab(*arguments):
     command = [sys.executable, "-m", "counterfoil.lab", "approvals", *map(str, arguments), "--json"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     return run.returncode, json.loads(run.stdout.splitlines()[-1])
-
-
-def recount(folder):
-    """The stranger's count: exit code and everything it counted."""
-    command = [sys.executable, "-I", RECOUNT, folder, "--json"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert run.returncode in (0, 1), run.stderr
-    return run.returncode, json.loads(run.stdout)
 
 
 @pytest.fixture(scope="module")

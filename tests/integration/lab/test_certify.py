@@ -11,10 +11,10 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from tests.integration.lab.stranger import disagreements
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "certify"
-RECOUNT = ROOT / "scripts" / "recount.py"
 SECONDS = 100
 CASES = ["T", "K", "L"]
 SOON = ("--deadline", "0.1")
@@ -41,13 +41,6 @@ def certify(*arguments, command):
 def python(program):
     """The command of a small worker."""
     return [sys.executable, "-c", SENDS + program]
-
-
-def recount(folder):
-    """The stranger's count: exit code and disagreements."""
-    command = [sys.executable, "-I", RECOUNT, folder, "--json"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    return run.returncode, json.loads(run.stdout)["disagreements"]
 
 
 def gone(pid):
@@ -91,13 +84,13 @@ def test_the_guarded_example_has_one_effect_in_every_case(guarded):
 def test_a_certificate_is_recounted_by_a_stranger(guarded, tmp_path):
     """What was kept recounts to the rows, with exports and with the worker's own receipts; one effect more does not."""
     kept, _, _, _ = guarded
-    assert recount(kept) == (0, [])
+    assert disagreements(kept) == (0, [])
     assert [len(list((kept / case / "exports").iterdir())) for case in CASES] == [1, 1, 1]
     changed = tmp_path / "changed"
     shutil.copytree(kept, changed)
     effects = changed / "K" / "effects.jsonl"
     effects.write_text(effects.read_text() * 2)
-    assert recount(changed) == (1, ["guarded.py-K-guarded: effects: reported 1, counted 2"])
+    assert disagreements(changed) == (1, ["guarded.py-K-guarded: effects: reported 1, counted 2"])
 
 
 @pytest.mark.slow

@@ -13,9 +13,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from tests.integration.lab.stranger import disagreements
 
 from counterfoil.lab import chaos_scene, hardship
 from counterfoil.lab.chaos import programme
@@ -28,7 +28,6 @@ from counterfoil.lab.processes import Child, module
 from counterfoil.lab.scoreboard import score
 from counterfoil.lab.watch import wait_for
 
-RECOUNT = Path(__file__).parents[3] / "scripts" / "recount.py"
 SECONDS = 110
 KILLS = 30
 TROUBLES = [trouble.value for trouble in Trouble]
@@ -40,13 +39,6 @@ def chaos(*arguments):
     argv += [sys.executable, "-m", "counterfoil.lab", "chaos", *map(str, arguments), "--json"]
     run = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
     return run.returncode, json.loads(run.stdout.splitlines()[-1])
-
-
-def recount(folder):
-    """The stranger's count: exit code and disagreements."""
-    argv = [sys.executable, "-I", RECOUNT, folder, "--json"]
-    run = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
-    return run.returncode, json.loads(run.stdout)["disagreements"]
 
 
 @pytest.fixture(scope="module")
@@ -86,16 +78,16 @@ def test_every_kind_of_trouble_befell_somebody(kept):
 def test_a_stranger_counts_the_same(kept, tmp_path):
     """The recount agrees on every figure, whatever the clocks said; a kill or an effect more does not pass."""
     folder, _, _ = kept
-    assert recount(folder) == (0, [])
+    assert disagreements(folder) == (0, [])
     assert not (folder / "disk").exists()
     changed = tmp_path / "changed"
     shutil.copytree(folder, changed)
     for name in ("kills.jsonl", "effects.jsonl"):
         with (changed / name).open("a") as file:
             file.write((folder / name).read_text().splitlines()[0] + "\n")
-    code, disagreements = recount(changed)
+    code, found = disagreements(changed)
     assert code == 1
-    assert {line.split(":")[0] for line in disagreements} >= {"kills", "kills_by_aim", "effects", "duplicates"}
+    assert {line.split(":")[0] for line in found} >= {"kills", "kills_by_aim", "effects", "duplicates"}
 
 
 @pytest.mark.slow

@@ -9,10 +9,10 @@ import random
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from rich.console import Console
+from tests.integration.lab.stranger import disagreements
 from tests.integration.store.commands import claim, late, settle
 
 from counterfoil.domain.command import Amended, Claimed, Settled
@@ -31,7 +31,6 @@ from counterfoil.lab.scoreboard import read_only
 from counterfoil.store.copying import TABLES as COPIED
 from counterfoil.store.postgresql import PostgresStore
 
-RECOUNT = Path(__file__).parents[3] / "scripts" / "recount.py"
 SECONDS = 200
 KILLS, RESTARTS, COMMIT_CUTS = 10, 3, 20
 
@@ -41,13 +40,6 @@ def chaos(*arguments):
     argv = [sys.executable, "-m", "counterfoil.lab", "chaos", *map(str, arguments), "--json"]
     run = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
     return run.returncode, json.loads(run.stdout.splitlines()[-1])
-
-
-def recount(folder):
-    """The stranger's count: exit code and disagreements."""
-    argv = [sys.executable, "-I", RECOUNT, folder, "--json"]
-    run = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
-    return run.returncode, json.loads(run.stdout)["disagreements"]
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +74,7 @@ def test_no_trouble_of_a_database_breaks_a_rule(kept):
 def test_a_stranger_counts_the_same_of_a_database(kept, tmp_path):
     """The recount agrees on every figure; an event that is acknowledged or cut and not there does not pass."""
     folder, _, _ = kept
-    assert recount(folder) == (0, [])
+    assert disagreements(folder) == (0, [])
     changed = tmp_path / "changed"
     shutil.copytree(folder, changed)
     for name, line in (
@@ -92,9 +84,9 @@ def test_a_stranger_counts_the_same_of_a_database(kept, tmp_path):
     ):
         with (changed / name).open("a") as file:
             file.write(json.dumps(line) + "\n")
-    code, disagreements = recount(changed)
+    code, found = disagreements(changed)
     assert code == 1
-    counted = {line.split(":")[0] for line in disagreements}
+    counted = {line.split(":")[0] for line in found}
     assert counted == {"acknowledged", "acknowledged_lost", "commit_cuts", "restarts", "ok"}
 
 

@@ -6,13 +6,12 @@ import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.integration.lab.stranger import disagreements
 
 from counterfoil.lab.journal import read
 
-RECOUNT = Path(__file__).parents[3] / "scripts" / "recount.py"
 SECONDS = 100
 CASES = ["T", "K", "L"]
 
@@ -23,13 +22,6 @@ def lab(*arguments):
     run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     lines = run.stdout.splitlines()
     return run.returncode, json.loads(lines[-1]) if "--json" in arguments else lines, run.stderr
-
-
-def recount(folder):
-    """The stranger's count: exit code and disagreements."""
-    command = [sys.executable, "-I", RECOUNT, folder, "--json"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    return run.returncode, json.loads(run.stdout)["disagreements"]
 
 
 @pytest.fixture(scope="module")
@@ -91,15 +83,15 @@ def test_the_model_tries_again_and_nothing_is_sent(kept):
 def test_the_recount_agrees_and_notices_a_change(kept, tmp_path):
     """What was kept recounts to the rows; one effect more, or a source less, does not."""
     folder, _, _ = kept
-    assert recount(folder) == (0, [])
+    assert disagreements(folder) == (0, [])
     changed = tmp_path / "changed"
     shutil.copytree(folder, changed)
     effects = changed / "K-guarded" / "effects.jsonl"
     effects.write_text(effects.read_text() * 2)
-    assert recount(changed) == (1, ["K-guarded: effects: reported 1, counted 2"])
+    assert disagreements(changed) == (1, ["K-guarded: effects: reported 1, counted 2"])
     shutil.rmtree(changed / "K-guarded")
-    code, disagreements = recount(changed)
-    assert (code, len(disagreements)) == (1, 2)
+    code, found = disagreements(changed)
+    assert (code, len(found)) == (1, 2)
 
 
 @pytest.mark.slow

@@ -7,9 +7,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.integration.lab.stranger import recount
 
 from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.kill_loop import together
@@ -17,7 +17,6 @@ from counterfoil.lab.lifetime import check_ended, start_run
 from counterfoil.lab.scoreboard import score
 from counterfoil.lab.yardstick import measured
 
-RECOUNT = Path(__file__).parents[3] / "scripts" / "recount.py"
 SECONDS = 110
 OPERATIONS, KILLS = 40, 8
 CONTRACTS = ["lab.key", "lab.lookup", "lab.nothing"]
@@ -29,13 +28,6 @@ def lab(*arguments):
     command = [sys.executable, "-m", "counterfoil.lab", *map(str, arguments), "--json"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     return run.returncode, json.loads(run.stdout.splitlines()[-1])
-
-
-def recount(folder):
-    """The stranger's count: exit code and everything it counted."""
-    command = [sys.executable, "-I", RECOUNT, folder, "--json"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    return run.returncode, json.loads(run.stdout)
 
 
 @pytest.fixture(scope="module")

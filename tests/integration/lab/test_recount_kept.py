@@ -13,9 +13,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.integration.lab.stranger import RECOUNT, recount, told
 
 ROOT = Path(__file__).parents[3]
-RECOUNT = ROOT / "scripts" / "recount.py"
 SECONDS = 100
 
 GUARDED = (sys.executable, str(ROOT / "examples" / "certify" / "guarded.py"))
@@ -55,14 +55,6 @@ def kept(tmp_path_factory):
         return made[name]
 
     return of
-
-
-def recount(folder, *, as_json=True):
-    """The stranger's count: exit code and what was printed."""
-    argv = [sys.executable, "-I", RECOUNT, folder, *(["--json"] if as_json else [])]
-    run = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert run.returncode in (0, 1, 3), run.stderr
-    return run.returncode, json.loads(run.stdout) if as_json else run.stdout
 
 
 @pytest.fixture
@@ -165,7 +157,7 @@ def test_the_second_effect_is_in_the_world_that_noticed_it(kept):
 @pytest.mark.slow
 def test_runs_are_printed_a_line_each(kept):
     """For a person: short lines, and how many more there are."""
-    _, printed = recount(kept("images"), as_json=False)
+    _, printed = told(kept("images"))
     assert "wal_full/unknown: script unknown, boundaries" in printed
     assert "{'" not in printed.partition("wal_full/unknown")[2]
     assert all(len(line) < 400 for line in printed.splitlines())

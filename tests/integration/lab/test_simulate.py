@@ -8,15 +8,14 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.integration.lab.stranger import recount
 
 from counterfoil.lab.shares import told_by
 from counterfoil.lab.world import options
 from counterfoil.lab.world.situations import SITUATIONS
 
-RECOUNT = Path(__file__).parents[3] / "scripts" / "recount.py"
 SECONDS = 110
 NOTICED = (
     "send_before_record", "retry_on_timeout", "new_key_per_attempt", "claim_ignores_state", "timeout_is_rejected",
@@ -35,14 +34,6 @@ def lab(*arguments, hashes="0"):
     )  # fmt: skip
     assert run.stdout, run.stderr
     return run.returncode, json.loads(run.stdout.splitlines()[-1])
-
-
-def recount(folder):
-    """The stranger's count: exit code and everything it counted."""
-    command = [sys.executable, "-I", RECOUNT, folder, "--json"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert run.returncode in (0, 1), run.stderr
-    return run.returncode, json.loads(run.stdout)
 
 
 @pytest.fixture(scope="module")
