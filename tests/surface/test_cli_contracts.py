@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 
 from counterfoil import contracts
 from counterfoil.cli import clauses, scaffold
+from counterfoil.domain.contract import ProviderBudget, ReadBudget
 from counterfoil.domain.errors import BadValue
 
 COUNTS = ("key_retention_mismatch", "found_by_look", "found_by_known_look", "repeated", "fence_or_absence")
@@ -53,6 +55,31 @@ def test_one_contract_is_told_with_what_follows(commands):
 
 
 @pytest.mark.slow
+def test_what_is_read_is_told():
+    """How often, how soon and how far apart; and what all operations of an account share."""
+    found = contracts.load("lab.lookup")
+    budget = ReadBudget(looks_max=3, first_after_seconds=2, spacing_seconds=15)
+    once = msgspec.structs.replace(budget, looks_max=1, provider=ProviderBudget(looks=30, per_seconds=60))
+    told = [dict(clauses.follows(msgspec.structs.replace(found, read_budget=each)))["looks"] for each in (budget, once)]
+    assert told[0] == "at most 3, the first after 2.0 s, then 15 s apart"
+    assert told[1] == "at most 1, the first after 2.0 s; all of an account together 30 in 1 m"
+    assert "looks" not in dict(clauses.follows(contracts.load("lab.nothing")))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("stripe.refund", "there is stripe.v1.refunds_create"),
+        ("kubernetes", "there is kubernetes.create"),
+        ("xyz", "nor a similar one"),
+    ],
+)
+def test_a_name_that_there_is_not_offers_another(commands, name, meant):
+    """Not all of them at once."""
+    run = commands("contracts", "show", name)
+    assert (run.code, meant in run.err, len(run.err) < 300) == (4, True, True)
+
+
 def test_a_beginning_is_sound_and_is_written_over_by_nothing(commands):
     """It is linted, shown, and refused a second time."""
     made = commands("contracts", "new", "shop.refund", "--look", "/v1/refunds", "--retention", "86400", "--json")

@@ -10,7 +10,17 @@ import msgspec
 
 from counterfoil.cli.marks import duration
 from counterfoil.domain import reach
-from counterfoil.domain.contract import AnswerRule, Contract, Fence, Group, Look, Terminal, WebhookRule
+from counterfoil.domain.contract import (
+    AnswerRule,
+    Contract,
+    Fence,
+    Group,
+    Look,
+    ProviderBudget,
+    ReadBudget,
+    Terminal,
+    WebhookRule,
+)
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +143,8 @@ def follows(contract: Contract) -> Iterator[tuple[str, str]]:
     else:
         settled = "by a person"
     yield "a lost answer", settled
+    if contract.looks and contract.read_budget.looks_max:
+        yield "looks", _reads(contract.read_budget)
     refused = reach.why_no_repeat(contract)
     granted = contract.automatic_attempts.same_key_replay
     by_itself = f"up to {granted} by itself" if granted else "only where somebody asks"
@@ -145,6 +157,16 @@ def follows(contract: Contract) -> Iterator[tuple[str, str]]:
         )
         yield "what is accepted", f"followed by looks to its end{within}; then a person is asked"
     yield "undone by", contract.compensation
+
+
+def _reads(budget: ReadBudget) -> str:
+    """How often a worker looks for one operation, and what all of them share."""
+    apart = f", then {duration(budget.spacing_seconds)} apart" if budget.looks_max > 1 else ""
+    said = f"at most {budget.looks_max}, the first after {duration(budget.first_after_seconds)}{apart}"
+    shared = budget.provider
+    if isinstance(shared, ProviderBudget):
+        said += f"; all of an account together {shared.looks} in {duration(shared.per_seconds)}"
+    return said
 
 
 def weakest(contract: Contract) -> str:

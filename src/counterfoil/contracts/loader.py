@@ -15,6 +15,8 @@ from counterfoil.domain.errors import ContractInvalid
 from counterfoil.domain.soundness import check
 
 CATALOGUE = Path(__file__).parent / "catalogue"
+ALIKE_MAX = 3
+"""Names that are offered for one that there is not."""
 
 _PATH_STEP = re.compile(r"\.([^.\[\]]+)|\[([0-9]+)\]|(\[\.\.\.\])")
 
@@ -52,8 +54,19 @@ def _locate(name_or_path: str | Path) -> Path:
         return CATALOGUE / f"{name_or_path}.yaml"
     path = Path(name_or_path)
     if path.suffix not in {".yaml", ".yml"}:
-        raise ContractInvalid(str(name_or_path), 0, f"no contract has that name; there are: {', '.join(names())}")
+        raise ContractInvalid(str(name_or_path), 0, f"no contract has that name{_alike(str(name_or_path))}")
     return path
+
+
+def _alike(name: str) -> str:
+    """What may have been meant, or how many there are."""
+    import difflib
+
+    parts = {known: known for known in names()} | {known.partition(".")[2]: known for known in names()}
+    close = difflib.get_close_matches(name, parts, n=ALIKE_MAX, cutoff=0.5)
+    meant = dict.fromkeys([known for known in names() if name and known.startswith(f"{name}.")][:ALIKE_MAX])
+    meant |= dict.fromkeys(parts[one] for one in close)
+    return f"; there is {' or '.join(meant)}" if meant else f", nor a similar one, of the {len(names())} there are"
 
 
 class Flaw(msgspec.Struct, frozen=True, kw_only=True):
