@@ -16,7 +16,8 @@ PER_SEARCH = ("schedules", "violations", "complete")
 PER_MODE = ("images", "violations")
 PER_CHECK = ("cases", "outcomes", "unsafe")
 TOP = (
-    *SUMMED, *OF_DATABASE, "kills_by_window", "kills_by_aim", "troubles", "lines", "second_effects", "false_beyond",
+    *SUMMED, *OF_DATABASE, "kills_by_window", "kills_by_aim", "troubles", "lines", "second_effects", "second_beyond",
+    "false_beyond",
     "automatic_second_sends", "cases", "bytes_sent_without_authority", "approvals_used_twice",
 )  # fmt: skip
 """Whatever of this a report says is held against the count, whether its kind must have it or not."""

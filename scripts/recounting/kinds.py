@@ -17,7 +17,7 @@ ROUGH = "rough-wire"
 WORST = ("second_effects", "false_outcomes", "unrecorded")
 
 OF_RUNS = tuple(name for name in SUMMED if name != "unowned_unknowns")
-OF_WORLDS = ("sends", "effects", "second_effects", "false_outcomes", "false_beyond", "unrecorded")
+OF_WORLDS = ("sends", "effects", "second_effects", "second_beyond", "false_outcomes", "false_beyond", "unrecorded")
 OF_IMAGES = ("images", "boundaries", "scenarios", "faults", "violations")
 OF_ROUNDS = ("thin_ratio", "async_ratio", "concurrent_ratio", "p50_ms", "rounds")
 OF_CHECKS = ("contracts", "cases", "unsafe_answers")

@@ -7,29 +7,35 @@ from collections import Counter
 from pathlib import Path
 
 from recounting.agreement import UNLIKE
-from recounting.ground import EFFECTS, Counts, NotCountable, lines, total
+from recounting.ground import EFFECTS, WIRE, Counts, NotCountable, lines, total
 from recounting.run import SUMMED as OF_RUNS
 from recounting.run import count
 
 WORDS, WORLD = "words.jsonl", "world.json"
-SUMMED = (*OF_RUNS, "second_effects", "false_beyond", *UNLIKE)
+SUMMED = (*OF_RUNS, "second_effects", "second_beyond", "false_beyond", *UNLIKE)
 
 
 def world(folder: Path) -> Counts:
     """Count one virtual world; where an assumption is broken, what was concluded from it is counted apart."""
     counts = count(folder)
     said = Counter(entry["name"] for entry in lines(folder / WORDS) or [] if entry["verb"] == "override")
-    requests: dict[str, set[int]] = {}
-    for effect in lines(folder / EFFECTS) or []:
-        if effect["wire"]:
-            requests.setdefault(effect["name"], set()).add(effect["wire"])
     try:
-        held = json.loads((folder / WORLD).read_text("utf-8"))["assumptions"] == "hold"
+        assumed = json.loads((folder / WORLD).read_text("utf-8"))
+        held, bound = assumed["assumptions"] == "hold", float(assumed["delivery_seconds"])
     except (OSError, ValueError, KeyError) as broken:
         raise NotCountable(f"{folder / WORLD} does not say whether the assumptions hold") from broken
+    sent = {entry["seq"]: entry["at"] for entry in lines(folder / WIRE) or []}
+    requests: dict[str, dict[int, bool]] = {}
+    for effect in lines(folder / EFFECTS) or []:
+        if effect["wire"]:
+            late = not held and effect["at"] - sent.get(effect["wire"], effect["at"]) > bound
+            requests.setdefault(effect["name"], {})[effect["wire"]] = late
+    extra = {name: max(0, len(found) - 1 - said[name]) for name, found in requests.items()}
+    beyond = sum(min(count, sum(requests[name].values())) for name, count in extra.items())
     wrong = counts["false_outcomes"]
     return counts | {
-        "second_effects": sum(max(0, len(found) - 1 - said[name]) for name, found in requests.items()),
+        "second_effects": sum(extra.values()) - beyond,
+        "second_beyond": beyond,
         "false_outcomes": wrong if held else 0,
         "false_beyond": 0 if held else wrong,
     }

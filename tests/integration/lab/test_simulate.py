@@ -97,6 +97,25 @@ def test_a_stranger_disagrees_aloud(kept, tmp_path, file, figure):
     assert after[figure] > before[figure]
 
 
+TOO_LATE = {
+    "seed": "9-744", "operations": 11, "kinds": ["key", "nothing"],
+    "rates": {"interrupt": 0.01937087836265797, "collision": 0.0037514168752887096},
+    "sends": {
+        "answered": 2.9815263691334164, "error_before": 0.6648394337763516, "throttled": 0.8460943818620154,
+        "busy": 0.8762984300357537, "applied_beyond": 0.5984773236075136,
+    },
+    "looks": {"shown": 2.0395327902581095},
+}  # fmt: skip
+"""A request arrives after twenty times the assumed delivery, when the key that a replay used is forgotten."""
+
+
+@pytest.mark.slow
+def test_what_came_later_than_was_assumed_is_no_broken_law():
+    """Found by a million operations, in a world that breaks the assumption A3; nothing could have kept it out."""
+    code, story = lab("simulate", "--options", json.dumps(TOO_LATE))
+    assert (code, story["ok"], story["violations"]) == (0, True, [])
+
+
 @pytest.mark.slow
 def test_a_seed_is_one_trace():
     """Event for event the same under another hash seed; another seed, or a rule turned off, is another trace."""

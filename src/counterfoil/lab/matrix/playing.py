@@ -54,7 +54,7 @@ def _ended(scene: Scene, sums: Counter[str], where: Path | None) -> None:
 
 
 def _kept(scene: Scene, folder: Path) -> None:
-    scene.truth.keep(folder, assumptions="hold" if scene.options.assumptions_hold else "broken")
+    scene.truth.keep(folder, scene.options.assumed_of())
     shutil.copy(scene.path, folder / scene.path.name)
     log = scene.path.with_name(f"{scene.path.name}-wal")
     if log.exists():  # its processes are not closed yet

@@ -35,7 +35,7 @@ def played(
         path = folder / "receipts.db"
         world = run.play(options, path, tell)
         if keep is not None:
-            world.truth.keep(keep, assumptions="hold" if options.assumptions_hold else "broken")
+            world.truth.keep(keep, options.assumed_of())
             shutil.copy(path, keep / path.name)
     return world, world.operations
 

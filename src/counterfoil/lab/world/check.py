@@ -11,6 +11,7 @@ from counterfoil.domain.operation import Operation
 from counterfoil.domain.rejudge import rejudge
 from counterfoil.domain.schedule import CALL, REST, REVIEW
 from counterfoil.domain.words import Basis, Discrepancy, Dispatch, Disposition, Finding, Outcome, Permission, Source
+from counterfoil.lab.world.score import late
 
 if TYPE_CHECKING:
     from counterfoil.lab.world.play import World
@@ -73,7 +74,7 @@ def _effects(world: World, history: History) -> list[str]:
     protected = operation.action in ("key", "natural")
     attempts, _ = attempts_of(history.events)
     not_left = [a.finding in (Finding.NOT_SENT, Finding.REJECTED, Finding.ABSENT) for a in attempts]
-    if len(requests) > 1 + min(overrides, words):
+    if len(requests) > 1 + min(overrides, words) + late(world, operation.id):
         faults.append(f"I3: {len(requests)} effects, {words} people allowed another")
     if overrides > words:
         faults.append(f"I3: {overrides} overridden attempts, {words} words")

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from counterfoil.lab.world.provider import BEYOND, KEY_SECONDS, KINDS, LOOKS, SENDS
+from counterfoil.lab.world.provider import BEYOND, DELIVERY_SECONDS, KEY_SECONDS, KINDS, LOOKS, SENDS
 
 FAULTS = (
     "crash", "stop", "interrupt", "store_busy", "ack_lost", "clock_step", "collision", "redelivery", "slow",
@@ -78,6 +78,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def assumptions_hold(self) -> bool:
         """What is concluded from absence may be relied on: deliveries take no longer, whatever clocks say (A3)."""
         return not self.beyond
+
+    def assumed_of(self) -> dict[str, object]:
+        """What the deployment assumes of every delivery, and whether that holds here: for whoever counts again."""
+        return {"assumptions": "hold" if self.assumptions_hold else "broken", "delivery_seconds": DELIVERY_SECONDS}
 
 
 def drawn(seed: str, operations: int, **terrain: Any) -> Options:

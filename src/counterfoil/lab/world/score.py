@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from counterfoil.lab.world.provider import DELIVERY_SECONDS
+
 if TYPE_CHECKING:
     from counterfoil.lab.world.play import World
 
-SUMMED = ("sends", "effects", "second_effects", "false_outcomes", "false_beyond", "unrecorded")
+SUMMED = ("sends", "effects", "second_effects", "second_beyond", "false_outcomes", "false_beyond", "unrecorded")
 """What the raw truth shows to anybody, and `scripts/recount.py` counts as well."""
 BROKEN = "✗"
 """Before each law that is broken, in a story."""
@@ -20,16 +22,25 @@ def counted(world: World) -> dict[str, int]:
     happened = {name: {e.wire for e in truth.of(name)} for name in {e.name for e in truth.effects if e.wire}}
     wrong = sum(_is_false(*words, name in happened) for name, words in receipts.items())
     held = world.options.assumptions_hold
+    extra = {name: max(0, len(sent) - 1 - len(truth.said(name, "override"))) for name, sent in happened.items()}
+    beyond = sum(min(count, late(world, name)) for name, count in extra.items())
     return {
         "sends": len(truth.wire),
         "effects": len(truth.effects),
-        "second_effects": sum(
-            max(0, len(requests) - 1 - len(truth.said(name, "override"))) for name, requests in happened.items()
-        ),
+        "second_effects": sum(extra.values()) - beyond,
+        "second_beyond": beyond,
         "false_outcomes": wrong if held else 0,
         "false_beyond": 0 if held else wrong,
         "unrecorded": len((happened.keys() | {w.name for w in truth.wire}) - receipts.keys()),
     }
+
+
+def late(world: World, name: str) -> int:
+    """How many effects came later than was assumed of any delivery: a key that is forgotten then has none to keep out.
+
+    Only a world that breaks the assumption (A3) has one.
+    """
+    return 0 if world.options.assumptions_hold else len(world.truth.late(name, DELIVERY_SECONDS))
 
 
 def law_of(said: str) -> str:

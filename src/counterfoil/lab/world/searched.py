@@ -36,7 +36,7 @@ class Searched:
         line = {"path": self._search.choices(), "violations": len(world.violations)}
         if self._count % EVERY == 0 and self._count < EVERY * SAMPLES:
             keep = self._top / f"{self._name}-{self._count:05d}"
-            world.truth.keep(keep, assumptions="hold")
+            world.truth.keep(keep, world.options.assumed_of())
             with closing(sqlite3.connect(world.path)) as stands, closing(sqlite3.connect(keep / STORE)) as copy:
                 stands.backup(copy)
         self._lines.write(json.dumps(line) + "\n")

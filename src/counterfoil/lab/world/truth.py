@@ -110,14 +110,24 @@ class Truth:
         """Every write of one operation."""
         return [w for w in self.wire if w.name == name]
 
+    def late(self, name: str, seconds: float) -> set[int]:
+        """Requests of one operation whose effect came longer after they were written than this."""
+        sent = {w.seq: w.at for w in self.sent(name)}
+        return {e.wire for e in self.of(name) if e.at - sent[e.wire] > seconds}
+
     def said(self, name: str, *verbs: str) -> list[Word]:
         """What people have decided about one operation."""
         return [w for w in self.words if w.name == name and w.verb in verbs]
 
-    def keep(self, folder: Path, *, assumptions: str) -> None:
-        """Write the logs down, a line each, as the laboratory's other runs leave them."""
+    def keep(self, folder: Path, assumed: dict[str, object]) -> None:
+        """Write the logs down, a line each, as the laboratory's other runs leave them.
+
+        Args:
+            folder: where.
+            assumed: whether what a deployment assumes holds in this world, and what that is.
+        """
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "world.json").write_text(json.dumps({"assumptions": assumptions}) + "\n", encoding="utf-8")
+        (folder / "world.json").write_text(json.dumps(assumed) + "\n", encoding="utf-8")
         _lines(folder / "effects.jsonl", [_plain(asdict(e)) for e in self.effects])
         _lines(folder / "wire.jsonl", [_plain(asdict(w)) for w in self.wire])
         _lines(folder / "words.jsonl", [asdict(w) for w in self.words])
