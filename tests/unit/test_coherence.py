@@ -6,11 +6,12 @@ import msgspec
 import pytest
 from tests.crash.asking import approved
 from tests.crash.keeping import removed, settled, whole
-from tests.crash.stepping import NOON, action, claimed, observed, order, printed
+from tests.crash.stepping import NOON, action, claimed, observed, order, printed, ruled
 
 from counterfoil.domain.audit import audit
 from counterfoil.domain.canonical import canonical, fingerprint
-from counterfoil.domain.event import begun_of, chain, encode
+from counterfoil.domain.command import Amendment, NewEvent
+from counterfoil.domain.event import EventKind, Noted, begun_of, chain, encode
 from counterfoil.domain.intent import material_of, print_prefix
 from counterfoil.domain.payload import salted_digest
 from counterfoil.domain.steady import Steady
@@ -65,6 +66,14 @@ def test_what_the_rules_wrote_is_coherent():
     unknown = whole(observed(claimed(), Finding.UNKNOWN, source=Source.TRANSPORT))
     for history in (SETTLED, unknown, whole(approved()), removed(SETTLED)):
         assert said(history) == []
+
+
+def test_news_of_another_may_have_been_noted_by_a_clock_behind():
+    """Older receipts have such notes; what follows them is asked again."""
+    note = NewEvent(kind=EventKind.NOTED, record=encode(Noted(note="reopened", facts={"operation": "op_2"})))
+    noted = whole(ruled(settled(), lambda history, _: Amendment(operation=history.operation, events=(note,))))
+    behind = rewritten(noted, noted.operation.seq, at=NOON - 60.0)
+    assert said(behind) == []
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,10 @@ def _names(history: History, records: Sequence[tuple[Event, Record]]) -> Iterato
 def _clocks(events: Sequence[Event]) -> Iterator[Fault]:
     """Neither the store's time nor a clock that nobody can set runs backwards along a history."""
     for earlier, later in itertools.pairwise(events):
-        # Whoever claimed says how it ended by their own clock, which may be behind the one their claim was judged by.
+        # Whoever claimed says how it ended by their own clock, which may be behind the one of the claim. And
+        # news of another operation was once noted by the clock of who brought it; nothing is judged by a note's time.
         own_word = (earlier.kind, later.kind) == (EventKind.BEGUN, EventKind.OBSERVED)
-        if later.at < earlier.at and not own_word:
+        if later.at < earlier.at and not own_word and later.kind is not EventKind.NOTED:
             yield later.seq, Law.SEQUENCE, f"it lies {earlier.at - later.at:.1f} seconds before the event before it"
     latest: dict[str, Steady] = {}
     for event in events:

@@ -291,8 +291,9 @@ def _hand_on(db: rows.Runs, left: Operation, now: float) -> None:
 
 
 def _note(db: rows.Runs, o: Operation, note: str, facts: dict[str, str], now: float) -> None:
-    record = encode(Noted(note=note, facts=facts))
-    append(db, o, o.seq + 1, now, rows.history(db, o).head, NewEvent(kind=EventKind.NOTED, record=record))
+    record, history = encode(Noted(note=note, facts=facts)), rows.history(db, o)
+    at = not_before(history, now)  # whoever wrote its last event may have been ahead of who brings this news
+    append(db, o, o.seq + 1, at, history.head, NewEvent(kind=EventKind.NOTED, record=record))
     db.execute("UPDATE operation SET seq = ? WHERE n = ?", (o.seq + 1, o.n))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import msgspec
 import pytest
@@ -10,6 +11,7 @@ from tests.integration.store.commands import claim, claim_again, evidence, late,
 
 from counterfoil.domain.command import Amended, Claimed, Declined, Existing, NewlyHeld, Settle, Stale, columns_of
 from counterfoil.domain.errors import InvariantBroken
+from counterfoil.domain.event import EventKind
 from counterfoil.domain.words import Discrepancy, Finding, Source
 from counterfoil.store.transaction import HOLD_SLOTS_MAX
 
@@ -35,6 +37,18 @@ def test_late_evidence_is_taken_while_another_holds_the_effect(store):
     assert isinstance(reply, Amended)
     assert reply.history.operation.discrepancy is Discrepancy.OPEN
     assert {o.id for o in store.unresolved()} == {first.id, holder.id}
+
+
+def test_news_of_another_is_no_older_than_what_it_comes_after(make_store):
+    """Whoever wrote last of the holder may have been ahead of whoever reopens beside it: its time goes on."""
+    now = time.time()
+    behind, ahead = make_store(clock=lambda: now), make_store(clock=lambda: now + 3600)
+    first = settled(behind, "e")
+    holder, _ = holding(behind, "e")
+    ahead.write(note(holder.id, "assign"))
+    behind.write(late(first.id))
+    *_, before, last = next(h for h in behind.histories() if h.operation.id == holder.id).events
+    assert (before.at, last.kind, last.at) == (now + 3600, EventKind.NOTED, before.at)
 
 
 def test_the_effect_stays_held_by_what_was_reopened(store):
