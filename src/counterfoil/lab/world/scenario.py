@@ -19,8 +19,9 @@ from counterfoil.store.sqlite import SqliteStore
 
 SWEEPS = (0.0, 11.0, 13.0, 16.0, 80.0, 100.0)
 """Seconds at which the worker sweeps while things go wrong: beside the call, past its deadline, past the horizon."""
-TROUBLE_SECONDS, CALM_SECONDS = 120.0, 900.0
-CALM_SWEEPS = (150.0, 220.0, 300.0, 400.0, 550.0, 640.0, 720.0, 800.0, 900.0, 1000.0)
+TROUBLE_SECONDS, CALM_SECONDS = 120.0, 4000.0
+CALM_SWEEPS = (150.0, 220.0, 300.0, 400.0, 550.0, 640.0, 720.0, 800.0, 900.0, 1000.0, 1200.0, 1500.0, 2000.0, 3000.0)
+"""After two faults what is owed may be due only then; a sweep that has nothing to do is none."""
 
 
 def options_for(kind: str, base: str) -> Options:
