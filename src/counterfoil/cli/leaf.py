@@ -299,6 +299,8 @@ def conditions(found: Negative, now: float) -> Iterator[RenderableType]:
         yield _hung(Text(marks.MISSING.glyph, style=AMBER), Text(f"missing: {safe(missing)}", style=AMBER))
     if met:
         yield _hung(Text(marks.MET.glyph, style=marks.SUCCEEDED), Text(f"met: {'; '.join(met)}", style=QUIET))
+    if found.not_asked:
+        yield _hung(Text(" "), Text(f"not asked: {'; '.join(found.not_asked)}", style=QUIET))
     if found.earliest is None:
         yield Text("A negative never counts, as things are.")
         return

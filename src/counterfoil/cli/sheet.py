@@ -19,7 +19,7 @@ from counterfoil.cli.list import KEY_COLUMNS, read
 from counterfoil.cli.marks import AMBER, QUIET, STRONG, duration, figure, marked, moment, word
 from counterfoil.cli.steps import contract_at_hand, negative, steps
 from counterfoil.cli.story import story
-from counterfoil.cli.terminal import clipped, safe
+from counterfoil.cli.terminal import clipped, counted, safe
 from counterfoil.cli.timeline import GUTTER, draw
 from counterfoil.domain.approval import authority_of
 from counterfoil.domain.audit import audit
@@ -178,7 +178,7 @@ class Sheet:
         after = "a person" if turn else entry.next or "nothing is owed"
         facts += [("why", Text(entry.why)), ("next", Text(after))]
         if self._refused:
-            facts.append(("answered without sending", Text(f"{self._refused:,} times")))
+            facts.append(("answered without sending", Text(counted(self._refused, "times"))))
         return leaf.Flow([Text.assemble((f"{name} ", QUIET), value) for name, value in facts], gap=3)
 
     # -- what happened -------------------------------------------------------------------------------------------------

@@ -63,9 +63,9 @@ def _stuck(operation: Operation, outcome: Outcome) -> str:
     if outcome is Outcome.ACCEPTED:
         return "accepted; its end is not observed yet"
     if operation.step == LOOK:
-        return "no look finds it yet" if operation.looks else "not looked yet"
+        return "no look settles it yet" if operation.looks else "not looked yet"
     if operation.step == REPLAY:
-        return "no look finds it" if operation.looks else "it cannot be looked for"
+        return "no look settles it" if operation.looks else "it cannot be looked for"
     return "read budget spent" if operation.looks else "the contract names no look"
 
 

@@ -55,8 +55,11 @@ CONDITIONS = (
 """What "not found" has to fulfil before it is evidence: as the calculator names its failing, and as it reads met."""
 
 
-NOT_AT_HAND = "the contract the receipt pins is not at hand here: --actions FILE.yaml brings it"
+NOT_AT_HAND = "the contract the receipt pins is not at hand here: --actions FILE.yaml brings it (a module is not asked)"
 OVERRIDDEN = "as many people as it took have decided it, and it goes once"
+
+
+_OF_TIME = frozenset({absence.TOO_EARLY, absence.NOT_ELAPSED})
 
 
 class Negative(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,9 +73,16 @@ class Negative(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def met(self) -> tuple[str, ...]:
         """The conditions that held."""
-        unsaid = {absence.TOO_EARLY, absence.NOT_ELAPSED} if self.earliest is None else set()
-        missing = unsaid.union(self.missing)
-        return tuple(said for failing, said in CONDITIONS if failing not in missing)
+        return tuple(said for failing, said in CONDITIONS if failing not in {*self._not_asked, *self.missing})
+
+    @property
+    def not_asked(self) -> tuple[str, ...]:
+        """Those that nobody asked: how late it is matters only where lateness proves something."""
+        return tuple(said for failing, said in CONDITIONS if failing in self._not_asked - {*self.missing})
+
+    @property
+    def _not_asked(self) -> frozenset[str]:
+        return _OF_TIME if self.earliest is None else frozenset()
 
 
 def contract_at_hand(history: History, actions: str = "") -> Contract | None:

@@ -304,7 +304,7 @@ def _say(found: Found) -> None:
     out = console()
     count = f"{counted(found.operations, 'operations')}, {counted(found.events, 'events')}"
     if not found.violations and found.unjudged:
-        told = f"{counted(found.unjudged, 'findings')} could have been judged anew and were not; nothing else is wrong"
+        told = f"not judged anew, although it could be: {counted(found.unjudged, 'findings')}; nothing else is wrong"
         out.print(marks.Legible(Text.assemble(marks.marked(marks.BROKEN, "not judged"), f"  {count}; {told}")))
         return
     if not found.violations:

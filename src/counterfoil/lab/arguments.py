@@ -318,7 +318,10 @@ def _check(command: argparse.ArgumentParser) -> None:
 
 
 def _one_contract(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--contract", metavar="ID", help="one of them (default: each that has a behaviour)")
+    command.add_argument(
+        "--contract", action="append", default=[], metavar="ID",
+        help="one of them; may be given again (default: each that has a behaviour)",
+    )  # fmt: skip
 
 
 def _junit(command: argparse.ArgumentParser) -> None:

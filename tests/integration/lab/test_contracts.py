@@ -39,7 +39,7 @@ def lab(*arguments):
 @pytest.mark.slow
 def test_every_contract_is_safe_and_no_clause_of_it_claims_too_much(tmp_path):
     """Whatever its facts leave open; and the raw truth that is left says the same."""
-    result = command.run(command.chosen(None), tmp_path, lambda _: None)
+    result = command.run(command.chosen([]), tmp_path, lambda _: None)
     assert [
         (row["contract"], row["unsafe"], row["misfits"], row["survivors"])
         for row in result["rows"]

@@ -199,7 +199,7 @@ def test_a_rule_that_nothing_noticed_is_told():
 def test_a_contract_without_a_behaviour_is_refused_in_words():
     """There is one in the catalogue, and nothing to check it against."""
     with pytest.raises(RunFailed, match=r"^--contract lab\.lookup: no behaviour to check it against is described; "):
-        catalogue_command.chosen("lab.lookup")
+        catalogue_command.chosen(["lab.lookup"])
 
 
 def test_authorised_is_explained():

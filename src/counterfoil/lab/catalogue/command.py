@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +16,20 @@ from counterfoil.lab.sabotage import MUTANTS
 from counterfoil.lab.world.run import folder, virtual
 
 
-def chosen(name: str | None) -> list[str]:
+def chosen(asked: Sequence[str]) -> list[str]:
     """The contracts to check: of the catalogue, those whose provider is described by a behaviour.
 
     Raises:
         RunFailed: there is none of that name.
     """
     names = [known for known in contracts.names() if known in model.names()]
-    if name is None:
-        return names
-    if name not in names:
-        described = ", ".join(names)
-        raise RunFailed(
-            f"--contract {name}: no behaviour to check it against is described; there is one of: {described}"
-        )
-    return [name]
+    for name in asked:
+        if name not in names:
+            described = ", ".join(names)
+            raise RunFailed(
+                f"--contract {name}: no behaviour to check it against is described; there is one of: {described}"
+            )
+    return list(dict.fromkeys(asked)) or names
 
 
 def run(
