@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Debian's packages that the tests talk to and no requirement file can bring: installed where they are missing.
 set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive
 
 packages=(exim4-daemon-light)
 
+root() { [ "$(id -u)" = 0 ]; }
+
 for package in "${packages[@]}"; do
     if [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null)" = installed ]; then continue; fi
-    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-        echo "$package: not installed, and installing it takes root and apt-get" >&2
+    if ! { root && apt-get update -qq && apt-get install -qq --no-install-recommends "$package"; }; then
+        echo "$package is not installed, and could not be: that takes root, apt-get and an archive it can reach" >&2
         exit 1
     fi
-    apt-get update --quiet --quiet
-    DEBIAN_FRONTEND=noninteractive apt-get install --quiet --quiet --yes --no-install-recommends "$package"
 done
