@@ -346,7 +346,7 @@ def _life(command: argparse.ArgumentParser) -> None:
 def _real(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--real", metavar="SERVERS", help="no command, but our own guarded worker against servers that nobody here "
-        "wrote: some of moto,smtp,postgres,git,radicale",
+        "wrote: some of moto,smtp,exim,postgres,git,radicale",
     )  # fmt: skip
 
 

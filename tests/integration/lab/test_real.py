@@ -13,11 +13,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.integration.mailing import exim_or_skip
 
 import counterfoil
 from counterfoil import contracts
 from counterfoil.domain.contract import Controls, Match
+from counterfoil.lab import commands
 from counterfoil.lab.processes import Child, free_port, module, wait_until_listening
+from counterfoil.lab.real import servers
 from counterfoil.lab.real.relay import Fate
 from counterfoil.lab.real.servers import SERVERS, SIGNED
 
@@ -53,6 +56,8 @@ def certified(tmp_path_factory):
 @pytest.mark.parametrize("server", SERVERS)
 def test_every_fate_of_an_answer_leaves_one_effect(server, certified):
     """Lost, late or outlived: one send, one effect, and what the receipt says is found or a person's; recounted."""
+    if server == "exim":
+        exim_or_skip()
     code, result, kept = certified(server)
     assert (code, result["why"], result["automatic_second_sends"]) == (0, [], 0)
     assert [row["case"] for row in result["rows"]] == [fate.value for fate in Fate]
@@ -107,6 +112,18 @@ def test_what_cannot_be_asked_is_said(arguments, said):
     run = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert run.returncode == 3
     assert said in json.loads(run.stdout.splitlines()[-1])["error"]
+
+
+@pytest.mark.parametrize(
+    ("server", "missing"), [("exim", "exim4-daemon-light"), ("git", "git"), ("smtp,exim", "exim4-daemon-light")]
+)
+def test_a_program_that_is_not_installed_is_named_with_what_brings_it(server, missing, monkeypatch, tmp_path, capsys):
+    """Exit code 3 before anything is started, as for a library that is missing."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(servers, "DAEMONS", str(tmp_path))
+    assert commands.run(["certify", "--real", server, "--json"]) == 3
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])["error"]
+    assert said.endswith(f"is not installed; the system's package {missing} brings it")
 
 
 # -- a server that breaks its own contract -----------------------------------------------------------------------------

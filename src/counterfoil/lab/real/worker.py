@@ -73,7 +73,7 @@ def _moto(ledger: Ledger, port: int, beside: str, key: str, within: Callable[[st
     return act, {"bucket": "shop", "key": key, "document": {"paid": key}}
 
 
-ACTS = {"moto": _moto, "smtp": _smtp, "postgres": _postgres, "git": _git, "radicale": _radicale}
+ACTS = {"moto": _moto, "smtp": _smtp, "exim": _smtp, "postgres": _postgres, "git": _git, "radicale": _radicale}
 
 
 def main() -> None:
