@@ -9,7 +9,7 @@ import pytest
 from tests.surface.books import SECRET, Book
 
 import counterfoil
-from counterfoil.cli import marks
+from counterfoil.cli import leaf, marks
 from counterfoil.cli.story import Lane, Point, Span, Story
 from counterfoil.cli.timeline import draw
 from counterfoil.domain.answer import Silent
@@ -351,3 +351,15 @@ class Lost:
     def send(self, order, flight, arguments=None):
         flight.may_have_left = True
         return Silent(may_have_left=True, reason="reset")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_a_command_can_be_copied_as_it_stands(width):
+    """However narrow it is: no line is longer than that, and the shell reads on after each but the last."""
+    said = (
+        "counterfoil resolve op_0e0ec1c44907d9a131f7c6b5a4938271 --outcome OUTCOME --as YOU --reason 'it is so there'"
+    )
+    *begun, last = leaf.command(said, width).plain.split("\n")
+    assert all(line.endswith(" \\") for line in begun)
+    assert max(map(len, (*begun, last))) <= width
+    assert " ".join(line.removesuffix("\\").strip() for line in (*begun, last)) == said

@@ -76,7 +76,7 @@ def test_the_catalogue_is_read_by_name():
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
     """A typing mistake names what there is."""
-    with pytest.raises(ContractInvalid, match="there is lab.key or lab.lookup"):
+    with pytest.raises(ContractInvalid, match=r"there is lab\.key or lab\.lookup"):
         contracts.load("lab.kye")
 
 

@@ -19,6 +19,7 @@ class Inner(msgspec.Struct, forbid_unknown_fields=True):
     colour: Colour = Colour.RED
     size: float | str = 1.0
     kept: float | Colour = 1.0
+    sure: bool | Colour = True
 
 
 class Outer(msgspec.Struct, forbid_unknown_fields=True):
@@ -31,12 +32,13 @@ class Outer(msgspec.Struct, forbid_unknown_fields=True):
     ("raw", "at", "said"),
     [
         ({"iner": {}}, (), "unknown key; known are inner, many, named"),
-        ({"inner": {"color": "red"}}, ("inner",), "unknown key; known are colour, size, kept"),
+        ({"inner": {"color": "red"}}, ("inner",), "unknown key; known are colour, size, kept, sure"),
         ({"inner": {"colour": "green"}}, ("inner", "colour"), "must be one of red, blue"),
         ({"many": [{"colour": "green"}]}, ("many", "0", "colour"), "must be one of red, blue"),
         ({"named": {"x": {"colour": 1}}}, ("named", "x", "colour"), "must be text, and is a whole number"),
         ({"inner": {"size": []}}, ("inner", "size"), "must be text or a number, and is a list"),
         ({"inner": {"kept": "green"}}, ("inner", "kept"), "must be a number or one of red, blue"),
+        ({"inner": {"sure": "perhaps"}}, ("inner", "sure"), "must be one of true, false, red, blue"),
         ({"many": {}}, ("many",), "must be a list, and is a mapping of keys"),
     ],
 )

@@ -324,9 +324,9 @@ def command(text: str, width: int) -> Text:
         width: columns.
     """
     words, *options = text.split(" --")
-    lines = [words]
-    for option in options:
-        said = f"--{option}"
+    first, *rest = words.split(" ")  # a verb and an id: nothing that is quoted
+    lines = [first]
+    for said in (*rest, *(f"--{option}" for option in options)):
         if len(lines[-1]) + 1 + len(said) <= width - 2:
             lines[-1] += f" {said}"
         else:

@@ -52,6 +52,8 @@ def _choices(here: list[inspect.Type]) -> list[str]:
             found += [str(member.value) for member in one.cls]
         elif isinstance(one, inspect.LiteralType):
             found += [str(value) for value in one.values]
+        elif isinstance(one, inspect.BoolType):
+            found += ["true", "false"]
     return found
 
 
