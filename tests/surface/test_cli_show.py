@@ -357,7 +357,7 @@ class Lost:
 def test_a_command_can_be_copied_as_it_stands(width):
     """However narrow it is: no line is longer than that, and the shell reads on after each but the last."""
     said = (
-        "counterfoil resolve op_0e0ec1c44907d9a131f7c6b5a4938271 --outcome OUTCOME --as YOU --reason 'it is so there'"
+        "counterfoil resolve op_0e0ec1c44907d9a131f7c6b5a4938271 --outcome OUTCOME --as YOU --reason 'so it is'"
     )
     *begun, last = leaf.command(said, width).plain.split("\n")
     assert all(line.endswith(" \\") for line in begun)
