@@ -24,15 +24,17 @@ def test_the_catalogue_is_counted(commands):
     assert all(0 < told[name] < told["contracts"] for name in COUNTS)
     chat = commands("contracts", "list", "--group", "chat", "--json").json
     assert {row["group"] for row in chat["catalogue"]} == {"chat"}
+    nobody = commands("contracts", "list", "--group", "mail")
+    assert (nobody.code, "chat" in nobody.err) == (2, True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("columns", [100, 200])
+@pytest.mark.parametrize("columns", [60, 80, 100, 200])
 def test_tables_read_in_any_terminal(commands, columns):
     """Every contract on the list, every clause of one, and no line too long."""
     environment = {"COLUMNS": str(columns), "NO_COLOR": "1"}
     for words, shown_words in (
-        (("list",), ("stripe.v1.refunds_create", "provider actions")),
+        (("list",), ("stripe.v1.refunds_create", "provider actions", "lost answer", "sent again", "kept")),
         (("show", "lab.key"), ("answers[6]", "Sources")),
     ):
         code, shown = commands.in_terminal("contracts", *words, env=environment)

@@ -356,9 +356,7 @@ class Lost:
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_a_command_can_be_copied_as_it_stands(width):
     """However narrow it is: no line is longer than that, and the shell reads on after each but the last."""
-    said = (
-        "counterfoil resolve op_0e0ec1c44907d9a131f7c6b5a4938271 --outcome OUTCOME --as YOU --reason 'so it is'"
-    )
+    said = "counterfoil resolve op_0e0ec1c44907d9a131f7c6b5a4938271 --outcome OUTCOME --as YOU --reason 'so it is'"
     *begun, last = leaf.command(said, width).plain.split("\n")
     assert all(line.endswith(" \\") for line in begun)
     assert max(map(len, (*begun, last))) <= width

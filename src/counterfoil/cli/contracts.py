@@ -50,16 +50,21 @@ def _list(asked: argparse.Namespace) -> int:
     from counterfoil import contracts
     from counterfoil.cli import clauses
     from counterfoil.cli.terminal import print_json
+    from counterfoil.domain.errors import BadValue
 
     every = [contracts.load(name) for name in contracts.names()]
+    groups = sorted({c.group.value for c in every})
+    if asked.group not in (None, *groups):
+        raise BadValue("--group", asked.group, wanted=f"is none of {', '.join(groups)}")
     chosen = [c for c in every if asked.group in (None, c.group.value)]
     counted = clauses.counts(chosen)
     if asked.json:
         print_json({**counted, "catalogue": [_row(contract) for contract in chosen]})
     else:
         from counterfoil.cli import contracts_page
+        from counterfoil.cli.terminal import console
 
-        contracts_page.show(contracts_page.catalogue(chosen, counted))
+        contracts_page.show(contracts_page.catalogue(chosen, counted, console().width))
     return exits.DONE
 
 
