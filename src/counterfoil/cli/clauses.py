@@ -16,6 +16,7 @@ from counterfoil.domain.contract import (
     Fence,
     Group,
     Look,
+    Match,
     ProviderBudget,
     ReadBudget,
     Terminal,
@@ -104,12 +105,20 @@ def _looked(look: Look) -> str:
         said.append(f"page by page, by {look.next_page}")
     compared = [*match.material, *(match.text.properties if match.text else ())]
     noted = "ours by the name that its sender noted" if match.noted else "never ours"
-    said.append(f"ours if {', '.join(where or 'the payload' for where in compared)} agree" if compared else noted)
+    said.append(f"ours if {' and '.join(_agree(match, compared))}" if compared else noted)
     missing = reach.why_no_absence(look)
     said.append(
         "not found may prove that it never happened" if not missing else f"not found proves nothing: {missing[0]}"
     )
     return "; ".join(said)
+
+
+def _agree(match: Match, compared: Sequence[str]) -> Iterator[str]:
+    """What must agree before something that was found is ours."""
+    if match.reference not in ("path", "unknown"):
+        yield f"{match.reference} is the name it was sent under"
+    yield from (f"{where} is {' or '.join(map(_value, values))}" for where, values in match.state.items())
+    yield f"{', '.join(where or 'the payload' for where in compared)} as asked for"
 
 
 def _heard(rule: WebhookRule) -> str:
