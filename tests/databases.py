@@ -56,7 +56,8 @@ class Pooled:
             db.execute(f"CREATE SCHEMA {role} AUTHORIZATION {role}")
             for name, value in {"search_path": role, **settings}.items():
                 db.execute(f"ALTER ROLE {role} SET {name} = '{value}'")
-        return self.by.url(user=role, pooled="1")
+        # Named apart: the pooler keeps sessions that its clients have left, and other tests count their own.
+        return self.by.url(user=role, application_name="pooled", pooled="1")
 
     def beside(self, book: str) -> str:
         """The URL of the same book without the pooler."""

@@ -20,6 +20,7 @@ from counterfoil.domain.words import Finding, Outcome
 from counterfoil.lab.cutting import Cut, Mode, Wire
 from counterfoil.lab.pooler import pooler
 from counterfoil.runtime.ledger import Ledger
+from counterfoil.store.commit import Job
 from counterfoil.store.copying import copy
 from counterfoil.store.postgresql import PostgresStore
 from counterfoil.store.sqlite import SqliteStore
@@ -222,6 +223,18 @@ def stranger(book):
         yield db
 
 
+def test_claims_and_outcomes_pass_in_one_pipeline(pooled):
+    """A pooler hands a session on when the server is ready again: both statements of a batch have run by then."""
+    with contextlib.closing(PostgresStore(pooled.book())) as store:
+        old = [claim() for _ in range(5)]
+        answers = [settle(each, store.write(each)) for each in old]
+        WAYS["at once"](store)
+        jobs = [Job(command) for command in (*answers, *(claim() for _ in range(5)))]
+        assert store._at_once(jobs) == []
+        assert [type(job.answer()) for job in jobs] == [Settled] * 5 + [Claimed] * 5
+        assert len(store.unresolved()) == 5
+
+
 @contextlib.contextmanager
 def occupied(book):
     """The session that served last is somebody else's, for as long as this lasts."""
@@ -318,13 +331,13 @@ def test_an_interruption_behind_a_pooler_leaves_nothing_open(pooled):
     """Ctrl+C while a lock is waited for: the write is carried to its end, then it is raised; no session stays open."""
     book = pooled.book()
     wanted = claim(effect="held")
-    with contextlib.closing(PostgresStore(f"{book}&application_name=counterfoil")) as store:
+    with contextlib.closing(PostgresStore(book)) as store:
         store.write(claim())
         with pooled.server.connect() as db, pooled.server.connect() as observer:
             held(db, wanted.intent.effect)
 
             def interrupt():
-                waits_for_a_lock(observer)
+                waits_for_a_lock(observer, "pooled")
                 os.kill(os.getpid(), signal.SIGINT)
                 db.execute("ROLLBACK")
 
