@@ -29,8 +29,8 @@ READY_SECONDS = 20.0
 SESSIONS_MAX = 24
 """Of the server's, for all its roles together: far fewer than it allows, and far fewer than there are clients."""
 
-# Sessions are handed out in turn, so that one transaction's is seldom the next one's, and what nobody uses is soon given
-# back: others want some too. A server that was down is asked again at once; all else is as Debian has it.
+# Sessions are handed out in turn, so that one transaction's is seldom the next one's, and what nobody uses is soon
+# given back: others want some too. A server that was down is asked again at once; all else is as Debian has it.
 _CONFIGURATION = """\
 [databases]
 * = host={host} port={port} auth_user={login}
