@@ -61,6 +61,7 @@ nightly: install
 	@$(LAB) images --images 100000 --json
 	@$(LAB) chaos --kills 200 --json
 	@$(LAB) chaos --store postgresql --kills 100 --restarts 10 --commit-cuts 100 --json
+	@$(LAB) chaos --store postgresql --pooler --kills 50 --restarts 10 --commit-cuts 50 --json
 	@$(LAB) certify --json -- $(BIN)/python examples/certify/guarded.py
 	@$(LAB) certify --real $(REAL) --json
 	@$(MAKE) sabotaged

@@ -3,7 +3,7 @@
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 
-packages=(exim4-daemon-light)
+packages=(exim4-daemon-light pgbouncer)
 
 root() { [ "$(id -u)" = 0 ]; }
 

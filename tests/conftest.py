@@ -121,3 +121,15 @@ def postgres() -> Iterator[Any]:
 
     with running() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def pooled(postgres: Any) -> Iterator[Any]:
+    """The same server by way of a pooler of transactions; skipped where this machine has none."""
+    from tests import databases
+
+    from counterfoil.lab.pooler import pooler
+
+    databases.with_pooler()
+    with pooler(postgres) as by:
+        yield databases.Pooled(postgres, by)

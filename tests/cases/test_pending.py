@@ -126,7 +126,7 @@ STORES = {
     56: covered("test_r56_eight_processes_claim_while_a_writer_commits"),
     57: covered("test_r57_every_connection_syncs_fully"),
     58: covered("test_r58_a_worker_whose_row_vanished_does_not_insert_and_send_again"),
-    59: covered("test_r59_nothing_rests_on_a_session", (POSTGRESQL, "the suite through pgbouncer itself")),
+    59: covered("test_r59_nothing_rests_on_a_session"),
 }
 """Section 6."""
 

@@ -159,11 +159,11 @@ def test_r58_a_worker_whose_row_vanished_does_not_insert_and_send_again(book):
         assert store.operations(limit=9) == []
 
 
-def test_r59_nothing_rests_on_a_session(book):
-    """No session lock, LISTEN, temporary table or setting; and behind a pooler nothing is prepared either."""
+def test_r59_nothing_rests_on_a_session(pooled):
+    """No session lock, LISTEN, temporary table or setting; and behind a real pooler nothing is prepared either."""
     text = "".join(path.read_text(encoding="utf-8") for path in sorted(STORE.rglob("*.py")))
     assert not re.search(r"pg_(try_)?advisory_(un)?lock|LISTEN |TEMP(ORARY)? TABLE|DISCARD ", text)
-    with contextlib.closing(PostgresStore(f"{book}&pooled=1")) as store:
+    with contextlib.closing(PostgresStore(pooled.book())) as store:
         for _ in range(7):
             first = claim()
             store.write(settle(first, store.write(first)))

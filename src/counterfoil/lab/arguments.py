@@ -291,13 +291,15 @@ def _outages(command: argparse.ArgumentParser) -> None:
     ):
         said = f"{what}; only with --store postgresql (default there {default})"
         command.add_argument(option, metavar="N", type=count(0, most), default=None, help=said)
+    said = "reach the database through pgbouncer, which is killed before each restart; only with --store postgresql"
+    command.add_argument("--pooler", action="store_true", help=said)
 
 
 def _stored_in(asked: argparse.Namespace) -> None:
     """Refuse what only a database or only a file can suffer, and say what it suffers where nobody did."""
     if asked.store == "sqlite":
-        if (asked.restarts, asked.commit_cuts) != (None, None):
-            raise RunFailed("--restarts and --commit-cuts befall a database: name it by --store postgresql")
+        if (asked.restarts, asked.commit_cuts) != (None, None) or asked.pooler:
+            raise RunFailed("--restarts, --commit-cuts and --pooler are a database's: name it by --store postgresql")
         asked.restarts = asked.commit_cuts = 0
         return
     if asked.disk is not None:

@@ -60,6 +60,8 @@ class Plan(NamedTuple):
     """Whether the receipts stand in a database, which has no disk that could be full."""
     restarts: int = 0
     commit_cuts: int = 0
+    pooler: bool = False
+    """Whether its workers reach that database through a pooler."""
 
     @property
     def steps(self) -> int:
@@ -80,7 +82,7 @@ def run(top: Path, plan: Plan, step: Callable[[str], None]) -> dict[str, Any]:
     """
     began = time.monotonic()
     actions, stored = top / f"{ROUGH}.yaml", {}
-    with database(top, plan.seed) if plan.postgresql else disk(top, plan.full) as where:
+    with database(top, plan.seed, pooled=plan.pooler) if plan.postgresql else disk(top, plan.full) as where:
         rounds, lines = _play(top, plan, where, step)
         if isinstance(where, Database):
             stored = where.concluded(actions)

@@ -15,6 +15,7 @@ from counterfoil.lab.database import Server, server
 from counterfoil.lab.disk import Full
 from counterfoil.lab.journal import Journal, read
 from counterfoil.lab.mirror import keep
+from counterfoil.lab.pooler import Pooler, pooler
 from counterfoil.lab.run_folder import STORE
 from counterfoil.lab.scoreboard import read_only
 from counterfoil.lab.verification import violations
@@ -29,22 +30,25 @@ class Database:
         folder: of the run.
         made: the server.
         cuts: the wire that everybody but the laboratory itself reaches it by.
+        by: the pooler through which they reach that wire, or None.
     """
 
     full = Full.NONE
     """Its disk is never full."""
 
-    def __init__(self, folder: Path, made: Server, cuts: CommitCuts) -> None:
+    def __init__(self, folder: Path, made: Server, cuts: CommitCuts, by: Pooler | None) -> None:
         self.store: str = made.url()
         """As the laboratory reads it."""
-        self.named = cuts.through(self.store)
+        self.named = cuts.through(self.store) if by is None else by.url(pooled="1")
         """As its workers know it."""
         self.cuts = cuts
-        self._folder, self._server = folder, made
+        self._folder, self._server, self._pooler = folder, made, by
         self._journal = Journal(folder / RESTARTS)
 
     def restart(self) -> None:
-        """Stop it at once, whoever is writing, and start it again."""
+        """Stop it at once, whoever is writing, and start it again; its pooler is killed before, and there again."""
+        if self._pooler is not None:
+            self._pooler.restart()
         began = time.time()
         self._server.restart()
         self._journal.append({"at": began, "seconds": round(time.time() - began, 3)})
@@ -62,6 +66,7 @@ class Database:
         cuts = Counter(line["durable"] for line in read(self._folder / CUTS))
         acknowledged = {line["hash"] for line in read(self._folder / ACKNOWLEDGED)}
         return {
+            "pooler": self._pooler is not None,
             "restarts": len(read(self._folder / RESTARTS)),
             "commit_cuts": cuts.total(),
             "ambiguous": {"durable": cuts[True], "absent": cuts[False]},
@@ -72,12 +77,18 @@ class Database:
 
 
 @contextlib.contextmanager
-def database(folder: Path, seed: int) -> Iterator[Database]:
+def database(folder: Path, seed: int, *, pooled: bool) -> Iterator[Database]:
     """Start a database and the wire to it, and remove both.
 
     Args:
         folder: of the run.
         seed: draws what is cut.
+        pooled: a pooler stands before that wire.
+
+    Raises:
+        RunFailed: this machine has no pooler.
     """
-    with server() as made, CommitCuts(made, folder, random.Random(f"cuts {seed}")) as cuts:
-        yield Database(folder, made, cuts)
+    with contextlib.ExitStack() as house:
+        made = house.enter_context(server())
+        cuts = house.enter_context(CommitCuts(made, folder, random.Random(f"cuts {seed}")))
+        yield Database(folder, made, cuts, house.enter_context(pooler(made, cuts.port)) if pooled else None)

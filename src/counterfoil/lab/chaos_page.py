@@ -44,7 +44,8 @@ def _suffered(result: Mapping[str, Any]) -> str:
         return f"the disk was full by {result['disk_full']}"
     stood = result["ambiguous"]["durable"]
     cuts = f"{result['commit_cuts']} commits lost their answer, of which {stood} stood"
-    return f"the database was restarted {result['restarts']} times, and {cuts}"
+    pooler = ", its pooler killed before each" if result["pooler"] else ""
+    return f"the database was restarted {result['restarts']} times{pooler}, and {cuts}"
 
 
 def _figure(name: str, value: int) -> Text:

@@ -286,6 +286,7 @@ def _chaos(asked: argparse.Namespace) -> int:
     plan = chaos.Plan(
         kills=asked.kills, seed=asked.seed, mutant=asked.sabotage, full=Full(asked.disk) if asked.disk else None,
         postgresql=asked.store == "postgresql", restarts=asked.restarts, commit_cuts=asked.commit_cuts,
+        pooler=asked.pooler,
     )  # fmt: skip
     with run_folder(asked.keep) as top:
         with progress(plan.steps) as step:

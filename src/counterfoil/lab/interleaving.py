@@ -11,7 +11,10 @@ from counterfoil.store.postgresql import PostgresStore
 if TYPE_CHECKING:
     import psycopg
 
-WAITS = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'"
+WAITS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+BY_PID, BY_NAME = WAITS + "pid = %s", WAITS + "application_name = %s"
+STATEMENTS = ("run", "commit")
+"""What of a session its writer stops before."""
 
 
 class Actor:
@@ -20,16 +23,17 @@ class Actor:
     Args:
         store: whose writing connection is stepped through.
         act: what is done with it.
+        name: of its application, nobody else's; behind a pooler it is told by that, as any process may serve it.
     """
 
-    def __init__(self, store: PostgresStore, act: Callable[[PostgresStore], Any]) -> None:
+    def __init__(self, store: PostgresStore, act: Callable[[PostgresStore], Any], name: str = "") -> None:
         self._session = store._lines.writing()  # noqa: SLF001 - it is looked into from outside, as a debugger would
-        self.pid = self._session.db.info.backend_pid
+        self._waits = (BY_NAME, name) if name else (BY_PID, self._session.db.info.backend_pid)
         self._go, self._stopped = threading.Semaphore(0), threading.Event()
         self.done = self._free = False
         self.reply: Any = None
-        for name in ("run", "commit"):
-            setattr(self._session, name, self._before(getattr(self._session, name)))
+        for statement in STATEMENTS:
+            setattr(self._session, statement, self._before(getattr(self._session, statement)))
         self._thread = threading.Thread(target=self._carry, args=(store, act))
         self._thread.start()
 
@@ -50,8 +54,8 @@ class Actor:
         finally:
             self.done = True
             self._stopped.set()
-            for name in ("run", "commit"):
-                delattr(self._session, name)
+            for statement in STATEMENTS:
+                delattr(self._session, statement)
 
     def ready(self, observer: psycopg.Connection) -> bool:
         """Whether it stands before a statement; waits until it does, is through, or waits for the other's lock."""
@@ -62,7 +66,8 @@ class Actor:
 
     def waits(self, observer: psycopg.Connection) -> bool:
         """Whether it waits for another's lock."""
-        found = observer.execute(WAITS, (self.pid,)).fetchone()
+        asked, who = self._waits
+        found = observer.execute(asked, (who,)).fetchone()
         return bool(found and found[0])
 
     def step(self) -> None:

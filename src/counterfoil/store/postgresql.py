@@ -45,7 +45,7 @@ TRIES_MAX = 8
 
 _MOMENT = b"""
 SELECT extract(epoch FROM clock_timestamp())::double precision, (SELECT at FROM clock),
-    (SELECT coalesce(max(n), 0) FROM policy), (SELECT schema FROM book), current_setting('synchronous_commit')
+    (SELECT coalesce(max(n), 0) FROM policy), schema, id, current_setting('synchronous_commit') FROM book
 """
 
 
@@ -186,10 +186,10 @@ class PostgresStore(Reader):
     def _ask(self, session: Session, jobs: dict[int, Job[Command, Reply]]) -> psycopg.Cursor[Any]:
         first = next(iter(jobs.values())).command
         write = statements.CLAIMING if type(first) is Claim else statements.SETTLING
-        times = self._time.asked()
+        rest = (*self._time.asked(), self._book)
         if len(jobs) == 1:
-            return session.run(write.one, (*write.row(first), *times))
-        return session.run(write.many, (*write.columns([job.command for job in jobs.values()]), *times))
+            return session.run(write.one, (*write.row(first), *rest))
+        return session.run(write.many, (*write.columns([job.command for job in jobs.values()]), *rest))
 
     # -- the slow way ------------------------------------------------------------------------------------------------
 
@@ -265,17 +265,19 @@ class PostgresStore(Reader):
 
     def _judged_at(self, session: Session) -> tuple[float, int]:
         """The time and the policy, read after the locks; nothing is written under another schema, or to no purpose."""
-        now, policy, schema, commits = self._moment(session)
+        now, policy, schema, book, commits = self._moment(session)
+        if book != self._book:
+            raise StoreUnsafe(self.name, "leads to another book than the one that was opened; nothing was decided")
         if schema != migrating.SCHEMA:
             migrating.require(session, self.name)
         if commits == "off":
             raise StoreUnsafe(self.name, "runs with synchronous_commit=off: what it calls committed is lost in a crash")
         return now, policy
 
-    def _moment(self, session: Session) -> tuple[float, int, int, str]:
+    def _moment(self, session: Session) -> tuple[float, int, int, str, str]:
         row = session.run(_MOMENT, ()).fetchone()
-        said, kept, policy, schema, commits = row or (0.0, 0.0, 0, 0, "off")
-        return self._time.judged(said, kept), policy, schema, commits
+        said, kept, policy, schema, book, commits = row or (0.0, 0.0, 0, 0, "", "off")
+        return self._time.judged(said, kept), policy, schema, book, commits
 
     def _keep(self, session: Session, now: float) -> float:
         """Keep the time, last of all: whoever else does it at the same moment waits for one commit, not for a rule."""

@@ -2,8 +2,9 @@
 
 Each locks without waiting, writes the operation by its unique indexes, appends its event, and says what it wrote; the
 hash of the chain is computed by the server. Whatever stands in the way, a lock that is held, an index that refuses, a
-policy that moved, an older or newer schema, makes it write nothing: then the command is judged the slow way, in a
-transaction that waits and reads. The same text serves one command and many: `given` is a row, or arrays of them.
+policy that moved, another book or schema than the one that was opened, makes it write nothing: then the command is
+judged the slow way, in a transaction that waits and reads. The same text serves one command and many: `given` is a row,
+or arrays of them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _TIMES = ("seen", "reckoned", "said")
 _CLOCK = "coalesce({said}, extract(epoch FROM clock_timestamp())::double precision)"
 _FLOOR = "greatest({seen}, clock.at)"
 _AT = f"greatest({_CLOCK}, CASE WHEN {_CLOCK} < {_FLOOR} THEN greatest({{reckoned}}, clock.at) ELSE {_FLOOR} END)"
-_TRUSTED = f"""book.n = 1 AND clock.n = 1 AND book.schema = {SCHEMA}
+_TRUSTED = f"""book.n = 1 AND book.id = {{book}} AND clock.n = 1 AND book.schema = {SCHEMA}
     AND current_setting('synchronous_commit') <> 'off' AND current_setting('extra_float_digits')::int > 0"""
 
 
@@ -53,7 +54,7 @@ def _claims(*, many: bool) -> bytes:
     return f"""
 WITH {_given(_CLAIM_COLUMNS, many=many)} free AS MATERIALIZED (
     SELECT {"given.*, " if many else ""}{_AT.format(**v)} AS at FROM {"given, " if many else ""}book, clock
-    WHERE {_TRUSTED} AND (SELECT coalesce(max(policy.n), 0) FROM policy) = {v["policy"]}
+    WHERE {_TRUSTED.format(**v)} AND (SELECT coalesce(max(policy.n), 0) FROM policy) = {v["policy"]}
         AND pg_try_advisory_xact_lock_shared({KEY.format(f"'{POLICY}'")})
         AND pg_try_advisory_xact_lock({KEY.format(v["effect"])})
 ), made AS (
@@ -81,7 +82,7 @@ WITH {_given(_SETTLE_COLUMNS, many=many)} free AS MATERIALIZED (
     SELECT {"given.*, " if many else ""}greatest({_AT.format(**v)}, stands.updated_at) AS at
     FROM {"given, " if many else ""}book, clock, LATERAL (
         SELECT effect, updated_at FROM operation WHERE operation.n = {v["n"]} AND operation.seq = {v["seq"]} OFFSET 0
-    ) AS stands WHERE {_TRUSTED} AND pg_try_advisory_xact_lock({KEY.format("stands.effect")})
+    ) AS stands WHERE {_TRUSTED.format(**v)} AND pg_try_advisory_xact_lock({KEY.format("stands.effect")})
 ), made AS (
     UPDATE operation SET dispatch = {v["dispatch"]}, outcome = {v["outcome"]}, discrepancy = {v["discrepancy"]},
         exposure = {v["exposure"]}, unresolved = {v["unresolved"]}, settled_by = {v["settled_by"]},
@@ -104,7 +105,7 @@ def _values(columns: dict[str, str], *, many: bool) -> dict[str, str]:
     """How the statement names what is to be written: a parameter each, or the columns of `given`."""
     found = {name: f"given.{name}" if many else f"${i}::{kind}" for i, (name, kind) in enumerate(columns.items(), 1)}
     times = {name: f"${i}::double precision" for i, name in enumerate(_TIMES, len(columns) + 1)}
-    return found | times
+    return found | times | {"book": f"${len(columns) + len(_TIMES) + 1}::text"}
 
 
 def _given(columns: dict[str, str], *, many: bool) -> str:
@@ -133,7 +134,7 @@ class Write(NamedTuple):
     one: bytes
     many: bytes
     row: Callable[[Any], tuple[object, ...]]
-    """The parameters of one command; the time's three come after them."""
+    """The parameters of one command; after them come the time's three, and the id of the book that was opened."""
     kinds: tuple[str, ...]
 
     def columns(self, commands: Sequence[Command]) -> list[bytes]:

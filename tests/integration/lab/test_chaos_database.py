@@ -12,6 +12,7 @@ import sys
 
 import pytest
 from rich.console import Console
+from tests.databases import with_pooler
 from tests.integration.lab.stranger import disagreements
 from tests.integration.store.commands import claim, late, settle
 
@@ -24,9 +25,11 @@ from counterfoil.lab.commit_cuts import ACKNOWLEDGED, CUTS, CommitCuts
 from counterfoil.lab.cutting import Mode
 from counterfoil.lab.database import server
 from counterfoil.lab.disk import Full
+from counterfoil.lab.failure import RunFailed
 from counterfoil.lab.framing import Talk, bound
 from counterfoil.lab.journal import read
 from counterfoil.lab.mirror import TABLES, keep, mirror
+from counterfoil.lab.pooler import pooler
 from counterfoil.lab.scoreboard import read_only
 from counterfoil.store.copying import TABLES as COPIED
 from counterfoil.store.postgresql import PostgresStore
@@ -100,11 +103,30 @@ def test_a_rule_that_is_off_is_noticed_on_a_database():
     assert result["duplicates"] > 0
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(SECONDS)
+def test_no_trouble_of_a_pooler_breaks_a_rule(tmp_path):
+    """Workers write through pgbouncer, which is killed with the database: nothing twice, false, forgotten or gone."""
+    with_pooler()
+    size = ("--kills", 4, "--restarts", 2, "--commit-cuts", 6)
+    code, result = chaos("--store", "postgresql", "--pooler", *size, "--keep", tmp_path / "kept")
+    assert (code, result["why"], result["pooler"], result["restarts"], result["commit_cuts"]) == (0, [], True, 2, 6)
+    assert recount(tmp_path / "kept") == (0, [])
+
+
+def test_without_a_pooler_nothing_is_played_through_one(postgres, monkeypatch):
+    """A machine that has none is told what to install."""
+    monkeypatch.setattr("counterfoil.lab.pooler.PROGRAM", "no-such-pooler")
+    with pytest.raises(RunFailed, match="apt-get install"), pooler(postgres):
+        pass
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
         (("--restarts", 1), "--store postgresql"),
         (("--commit-cuts", 0), "--store postgresql"),
+        (("--pooler",), "--store postgresql"),
         (("--store", "postgresql", "--disk", "rlimit"), "--disk"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 
@@ -12,6 +13,7 @@ from counterfoil.ports.store import Store
 from counterfoil.store.postgresql import PostgresStore
 from counterfoil.store.sqlite import SqliteStore
 
+NIGHTLY = bool(os.environ.get("COUNTERFOIL_NIGHTLY"))
 MakeStore = Callable[..., Store]
 
 
@@ -27,11 +29,28 @@ def postgresql(request):
     return lambda clock: PostgresStore(url, clock=clock)
 
 
-KINDS = {"sqlite": sqlite, "postgresql": postgresql}
+def postgresql_through_pgbouncer(request):
+    """Opens one book of the session's server, by way of a pooler of transactions."""
+    url = request.getfixturevalue("pooled").book()
+    return lambda clock: PostgresStore(url, clock=clock)
+
+
+POOLED = "postgresql through pgbouncer"
+KINDS = {"sqlite": sqlite, "postgresql": postgresql, POOLED: postgresql_through_pgbouncer}
 """Every store passes the same tests."""
+POOLED_ALWAYS = ("test_claiming", "test_reading", "test_settling")
+"""What is tried through the pooler whenever the tests run; nightly all of it is."""
 
 
-@pytest.fixture(params=KINDS)
+def pytest_generate_tests(metafunc):
+    """Try every test of a store on each kind there is."""
+    if "make_store" in metafunc.fixturenames:
+        always = metafunc.module.__name__.rpartition(".")[2] in POOLED_ALWAYS
+        kinds = [kind for kind in KINDS if kind != POOLED or always or NIGHTLY]
+        metafunc.parametrize("make_store", kinds, indirect=True)
+
+
+@pytest.fixture
 def make_store(request) -> Iterator[MakeStore]:
     """Open this test's book, again at each call; afterwards every history in it must add up."""
     opened = []

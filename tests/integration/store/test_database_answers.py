@@ -218,10 +218,10 @@ def held(db, effect):
     db.execute(f"SELECT pg_advisory_xact_lock({locks.KEY.format('%s::text')})", (effect,))
 
 
-def waits_for_a_lock(observer):
+def waits_for_a_lock(observer, name="counterfoil"):
     """Until a backend of a store's waits for a lock."""
-    asked = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'counterfoil' AND wait_event_type = 'Lock'"
-    while not observer.execute(asked).fetchone()[0]:
+    asked = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND wait_event_type = 'Lock'"
+    while not observer.execute(asked, (name,)).fetchone()[0]:
         pass
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
 
 import msgspec
 import pytest
+from tests.databases import schema_of
 from tests.integration.store.commands import claim, claim_again, evidence, faults, late, observe, settle
 from tests.integration.store.interleaving import played, schedules
 
@@ -18,6 +20,7 @@ from counterfoil.domain.words import Finding
 from counterfoil.lab.interleaving import Actor
 from counterfoil.store.postgresql import PostgresStore
 
+NIGHTLY = bool(os.environ.get("COUNTERFOIL_NIGHTLY"))
 WHO = Decider(by="user:mara", reason="test", how="", seen=0)
 SCHEDULES_MIN = 2
 """Fewer would mean that nothing was interleaved."""
@@ -90,8 +93,9 @@ def observer(postgres):
         yield db
 
 
-def emptied(book, observer, schema):
+def emptied(book, observer):
     """Take back whatever a book holds."""
+    schema = schema_of(book)
     observer.execute(f"SET session_replication_role = 'replica'; TRUNCATE {schema}.operation, {schema}.event CASCADE")
 
 
@@ -108,20 +112,58 @@ RUNS = (
 )
 
 
-@pytest.mark.parametrize(("pair", "isolation", "way"), RUNS, ids=lambda v: "-".join(v) if type(v) is tuple else v)
-def test_two_writers_come_to_what_one_after_the_other_does(postgres, observer, monkeypatch, pair, isolation, way):
-    """Whatever the default isolation is, and whichever statement of whom comes first."""
+POOLED = (
+    RUNS
+    if NIGHTLY
+    else (
+        (("claim", "claim_again"), "read committed", "at once"),
+        (("claim", "record"), "serializable", "at once"),
+        (("record", "late"), "read committed", "slowly"),
+    )
+)
+"""What is tried through a pooler; nightly all of it."""
+
+
+def parametrized(runs):
+    """A test of each."""
+    return pytest.mark.parametrize(
+        ("pair", "isolation", "way"), runs, ids=lambda v: "-".join(v) if type(v) is tuple else v
+    )
+
+
+@pytest.fixture(autouse=True)
+def kept(monkeypatch, way):
+    """Which way the two go."""
     monkeypatch.setattr("counterfoil.store.postgresql.KEPT_SECONDS", WAYS[way])
-    book = postgres.book(default_transaction_isolation=isolation)
-    schema = book.rpartition("search_path%3D")[2].partition("%20")[0].partition("&")[0]
+
+
+@parametrized(RUNS)
+def test_two_writers_come_to_what_one_after_the_other_does(postgres, observer, pair, isolation):
+    """Whatever the default isolation is, and whichever statement of whom comes first."""
+    interleaved(postgres.book(default_transaction_isolation=isolation), observer, pair)
+
+
+@parametrized(POOLED)
+def test_two_writers_do_so_through_a_pooler(pooled, observer, pair, isolation):
+    """Each of their transactions may run in another session, and the one may have the other's last one."""
+    interleaved(pooled.book(default_transaction_isolation=isolation), observer, pair, NAMES)
+
+
+NAMES = ("one", "two")
+"""By which each is told where the number of a session's process is invented."""
+
+
+def interleaved(book, observer, pair, names=("", "")):
+    """Play every order of the statements of two writers, and compare with one after the other."""
     scene = Scene()
     count = 0
-    with contextlib.closing(PostgresStore(book)) as one, contextlib.closing(PostgresStore(book)) as two:
+    urls = [f"{book}&application_name={name}" if name else book for name in names]
+    with contextlib.closing(PostgresStore(urls[0])) as one, contextlib.closing(PostgresStore(urls[1])) as two:
         stores = (one, two)
         one._kept = two._kept = one.now()
         serial = []
         for order in ((0, 1), (1, 0)):
-            emptied(book, observer, schema)
+            emptied(book, observer)
             scene.prepared(one)
             replies = [None, None]
             for who in order:
@@ -129,10 +171,11 @@ def test_two_writers_come_to_what_one_after_the_other_does(postgres, observer, m
             serial.append((replies, stands(one)))
 
         def play(chosen):
-            emptied(book, observer, schema)
+            emptied(book, observer)
             scene.prepared(one)
             actors = [
-                Actor(store, lambda s, name=name: scene.act(name, s)) for name, store in zip(pair, stores, strict=True)
+                Actor(store, lambda s, act=act: scene.act(act, s), name)
+                for act, store, name in zip(pair, stores, names, strict=True)
             ]
             choices = played(actors, observer, chosen)
             assert ([said(actor.reply) for actor in actors], stands(one)) in serial, chosen

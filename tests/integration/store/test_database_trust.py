@@ -6,6 +6,7 @@ import contextlib
 
 import psycopg
 import pytest
+from tests.databases import schema_of
 from tests.integration.store.commands import claim, faults, note, settle
 from tests.integration.store.keeping import adopt as adopt_policy
 from tests.integration.store.keeping import ahead
@@ -152,6 +153,29 @@ def test_another_schema_stops_whoever_is_at_work(postgres, monkeypatch, stands, 
             with pytest.raises((StoreTooNew, StoreUnsafe)):
                 store.write(command)
         assert len(store.load(first.id).events) == 1
+
+
+@pytest.mark.parametrize("kept", [1e9, -1.0], ids=["at once", "slowly"])
+def test_another_book_in_its_place_stops_whoever_is_at_work(postgres, monkeypatch, kept):
+    """The address leads elsewhere, to a backup or a test's: nothing is claimed beside what stands in the right one."""
+    monkeypatch.setattr("counterfoil.store.postgresql.KEPT_SECONDS", kept)
+    book, other = postgres.book(), postgres.book()
+    with contextlib.closing(PostgresStore(book)) as store, contextlib.closing(PostgresStore(other)) as others:
+        store._kept = store.now()
+        first = claim()
+        reply = store.write(first)
+        with postgres.connect() as db:
+            for old, new in ((book, f"{schema_of(book)}_gone"), (other, schema_of(book))):
+                db.execute(f"ALTER SCHEMA {schema_of(old)} RENAME TO {new}")
+        for command in (claim(), settle(first, reply), note(first.id, "x")):
+            with pytest.raises(StoreUnsafe, match="another book"):
+                store.write(command)
+        assert store.operations(limit=9) == []  # read from there: the other one's
+        with postgres.connect() as db:
+            for old, new in ((schema_of(book), schema_of(other)), (f"{schema_of(book)}_gone", schema_of(book))):
+                db.execute(f"ALTER SCHEMA {old} RENAME TO {new}")
+        assert isinstance(store.write(settle(first, reply)), Settled)
+        assert others.operations(limit=9) == []
 
 
 def test_an_older_schema_is_moved_on_by_the_command(postgres):
