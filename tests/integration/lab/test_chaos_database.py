@@ -111,7 +111,7 @@ def test_no_trouble_of_a_pooler_breaks_a_rule(tmp_path):
     size = ("--kills", 4, "--restarts", 2, "--commit-cuts", 6)
     code, result = chaos("--store", "postgresql", "--pooler", *size, "--keep", tmp_path / "kept")
     assert (code, result["why"], result["pooler"], result["restarts"], result["commit_cuts"]) == (0, [], True, 2, 6)
-    assert recount(tmp_path / "kept") == (0, [])
+    assert disagreements(tmp_path / "kept") == (0, [])
 
 
 def test_without_a_pooler_nothing_is_played_through_one(postgres, monkeypatch):
