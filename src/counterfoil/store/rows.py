@@ -38,11 +38,8 @@ N_MIN, N_MAX = -(1 << 63), (1 << 63) - 1
 """What a store takes for a row number, whatever an id names."""
 OPERATIONS_MAX, EVENTS_MAX, BODIES_MAX = 256, 1_024, 32
 """What a page holds: of bodies, those that have a row of their own. An operation with more is a page of its own."""
-_PAGE = f"{SELECT}WHERE n > ? ORDER BY n LIMIT {OPERATIONS_MAX}"
-_OVER = tuple(
-    f"SELECT id FROM {table} WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1 OFFSET {most}"  # noqa: S608 - a number
-    for table, most in (("event", EVENTS_MAX), ("body", BODIES_MAX))
-)
+_OVER_EVENTS = "SELECT id FROM event WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1 OFFSET ?"
+_OVER_BODIES = "SELECT id FROM body WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1 OFFSET ?"
 
 
 def event_id(n: int, seq: int) -> int:
@@ -115,7 +112,7 @@ def page(db: Runs, after: int) -> list[Row]:
         db: a transaction that reads one snapshot.
         after: from above this row number.
     """
-    found = db.execute(_PAGE, (after,)).fetchall()
+    found = db.execute(f"{SELECT}WHERE n > ? ORDER BY n LIMIT ?", (after, OPERATIONS_MAX)).fetchall()
     end = _end(db, _span([row[0] for row in found]))
     found = [row for row in found if row[0] < end] or found[:1]
     events = defaultdict[int, list[Any]](list)
@@ -132,7 +129,9 @@ def _span(numbers: Sequence[int]) -> tuple[int, int]:
 
 def _end(db: Runs, span: tuple[int, int]) -> int:
     """The first operation of which a page has no room for the last event or body."""
-    return min((row[0] // EVENTS for statement in _OVER for row in db.execute(statement, span)), default=N_MAX + 1)
+    asked = ((_OVER_EVENTS, EVENTS_MAX), (_OVER_BODIES, BODIES_MAX))
+    over = [row[0] // EVENTS for statement, most in asked for row in db.execute(statement, (*span, most))]
+    return min(over, default=N_MAX + 1)
 
 
 def _whole(row: tuple[Any, ...], events: Iterable[Any]) -> History | ValueError:
