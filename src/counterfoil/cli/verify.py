@@ -108,12 +108,13 @@ def run(asked: argparse.Namespace) -> int:
 
     laws = Laws() if asked.deep else None
     kept = heads.read(asked.heads) if asked.heads else {}
+    watch = heads.Watch(kept)
     with _opened(asked) as ledger:
         total = int(str(ledger.store.query("SELECT count(*) FROM operation")[0][0]))
         with _progress(total) as advance:
-            found = verify(ledger, advance, laws)
+            found = verify(ledger, advance, laws, watch.saw)
         found.add(tuple(_ahead(ledger, time.time())))
-        lost = tuple(heads.against(kept, ledger.history))
+        lost = watch.against()
         found.add(lost)
         if laws:
             laws.elsewhere(Law.CHAIN, len(kept), lost)
@@ -138,18 +139,25 @@ def _opened(asked: argparse.Namespace) -> Ledger:
     return for_acting(asked) if asked.deep and named else for_reading(asked)
 
 
-def verify(ledger: Ledger, advance: Callable[[], None], laws: Laws | None = None) -> Found:
+def verify(
+    ledger: Ledger,
+    advance: Callable[[], None],
+    laws: Laws | None = None,
+    watch: Callable[[Row], None] = lambda _: None,
+) -> Found:
     """Check every operation, then what belongs to none, then the policies, then the file.
 
     Args:
         ledger: whose store; nothing is written.
         advance: told after each operation.
         laws: counts every law, and has every finding judged anew; None: neither.
+        watch: told each operation as it was read.
     """
     found, counts, rests_on = Found(), laws or Laws(), dict[str, tuple[str, int]]()
     for row in ledger.store.walk():
         found.operations += 1
         history, violations = _checked(row)
+        watch(row)
         found.add(violations)
         if history:
             found.events += len(history.events)
