@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 
 import pytest
 from tests.integration.store.commands import claim, faults, note, settle
 from tests.integration.store.conftest import KINDS
 
 from counterfoil.domain.event import History
-from counterfoil.store import rows
+from counterfoil.store import retention, rows
 from counterfoil.store.postgresql import PostgresStore
 
 PAGE = 3
@@ -165,12 +166,18 @@ def test_no_other_process_is_started_to_read_a_few_events(postgres):
     assert not [step for step in plan if "Gather" in step]
 
 
-def test_the_bodies_of_others_are_not_walked(postgres):
-    """An event's body is found by its number, however few bodies there are: a join would read all before it."""
+@pytest.mark.parametrize(
+    ("statement", "asked"),
+    [(rows._EVENTS, (0, 1)), (rows.SELECT + retention._AGED, (0, 1e12, 2))],
+    ids=["events", "aged"],
+)
+def test_a_few_rows_are_found_by_their_numbers(postgres, statement, asked):
+    """A join would leave it to the server to read a table from its beginning for each of many statements."""
     with contextlib.closing(PostgresStore(postgres.book())) as store:
         written(store, 40)
         with store.lead() as session:
             session.execute("ANALYZE")
-        plan = "\n".join(row[0] for row in store.query("EXPLAIN " + rows._EVENTS, (0, 1)))
-    _, _, bodies = plan.partition(" on body")
-    assert bodies.split("\n")[1].strip().startswith("Index Cond: (id = e.id)")
+        plan = [row[0].strip() for row in store.query("EXPLAIN " + statement, asked)]
+    scans = [after for step, after in itertools.pairwise(plan) if " on event" in step or " on body" in step]
+    assert scans
+    assert [after for after in scans if not after.startswith("Index Cond: (")] == []
