@@ -71,6 +71,14 @@ def test_another_event_in_its_place_is_found(commands, book, heads):
     assert (said.code, said.json["violations"][0]["problem"]) == (1, "its event is not the one whose head was kept")
 
 
+def test_what_cannot_be_read_any_more_is_found(commands, book, heads):
+    """A head of it was kept, so that somebody could read it then."""
+    book.sqlite(("UPDATE event SET kind = 'guessed' WHERE id = ?", (row(book, "unknown") * 32768 + 2,)))
+    said = commands("verify", "--store", book.path, "--heads", heads, "--json")
+    wanted = {"operation": book.ids["unknown"], "seq": 2, "law": "chain"}
+    assert {**wanted, "problem": "it cannot be read, and a head was kept of it"} in said.json["violations"]
+
+
 @pytest.mark.parametrize("content", ["{\n", '{"operation": "op_1"}\n', None])
 def test_what_is_no_file_of_heads_must_be_mended(commands, book, tmp_path, content):
     """Not read as one without operations: exit 2, and no verdict."""

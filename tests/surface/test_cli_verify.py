@@ -144,9 +144,10 @@ def test_a_word_that_is_none_of_ours_is_found_and_the_rest_is_checked(commands, 
     assert {(k, law) for k, _, law in wrong} == {("rejected", "record"), ("held", "projection")}
 
 
-def test_a_row_under_another_number_is_found(commands, book):
+@pytest.mark.parametrize("to", [None, -1, 2**63 - 1])
+def test_a_row_under_another_number_is_found(commands, book, to):
     """An operation moved to another row is not the one its id names, and its events belong to nobody."""
-    book.sqlite(("UPDATE operation SET n = ? WHERE n = ?", (nobody(book), row(book, "unknown"))), guarded=True)
+    book.sqlite(("UPDATE operation SET n = ? WHERE n = ?", (to or nobody(book), row(book, "unknown"))), guarded=True)
     code, wrong = found(commands, book)
     assert code == 1
     assert {("unknown", 0, "identity"), ("", 1, "identity"), ("", 2, "identity")} <= wrong

@@ -6,17 +6,19 @@ not signed: whoever can change the file they are in can change them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from counterfoil.domain.errors import BadValue, CounterfoilError, NoSuchOperation
+from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import History, removed_before, start_of
+from counterfoil.domain.identifier import row_number
 from counterfoil.domain.violation import Law, Violation
 
 if TYPE_CHECKING:
+    from counterfoil.ports.store import Row
     from counterfoil.runtime.ledger import Ledger
 
 PAGE = 256
@@ -79,26 +81,39 @@ def read(name: str) -> dict[str, Head]:
     return {head.operation: head for head in heads}
 
 
-def against(kept: Mapping[str, Head], history: Callable[[str], History]) -> Iterator[Violation]:
-    """Find every operation that is gone, or whose event is another than when its head was kept.
+class Watch:
+    """Looks for kept heads among operations as they are read; see `read`.
 
     Args:
-        kept: the heads.
-        history: reads one operation.
+        kept: the heads, by operation.
     """
-    for head in kept.values():
-        problem = _problem(head, history)
+
+    def __init__(self, kept: Mapping[str, Head]) -> None:
+        self._left = dict(kept)
+        self._found: list[Violation] = []
+
+    def saw(self, row: Row) -> None:
+        """Hold one operation against its head, if one was kept; a row that is not the one its id names is nobody's."""
+        head = self._left.pop(row.id, None) if row_number(row.id) == row.n else None
+        if head is not None:
+            self._wrong(head, _problem(head, row.history))
+
+    def against(self) -> tuple[Violation, ...]:
+        """Every operation that is another than when its head was kept; those that were not seen are gone."""
+        for head in self._left.values():
+            self._wrong(head, "it stood there when the heads were kept, and is gone")
+        self._left = {}
+        return tuple(self._found)
+
+    def _wrong(self, head: Head, problem: str) -> None:
         if problem:
-            yield Violation(operation=head.operation, seq=head.seq, law=Law.CHAIN, problem=problem)
+            self._found.append(Violation(operation=head.operation, seq=head.seq, law=Law.CHAIN, problem=problem))
 
 
-def _problem(head: Head, history: Callable[[str], History]) -> str:
-    try:
-        events = history(head.operation).events
-    except NoSuchOperation:
-        return "it stood there when the heads were kept, and is gone"
-    except (CounterfoilError, ValueError):
+def _problem(head: Head, history: History | ValueError) -> str:
+    if isinstance(history, ValueError):
         return "it cannot be read, and a head was kept of it"
+    events = history.events
     if head.seq <= removed_before(events):
         last, hashed = start_of(events)  # of those that retention removed, only the last one's hash is left
         same = head.seq < last or hashed.hex() == head.hash

@@ -18,8 +18,8 @@ import msgspec
 
 from counterfoil.cli import exits, heads, parser
 from counterfoil.domain.audit import audit
-from counterfoil.domain.errors import NoSuchOperation
 from counterfoil.domain.gone import audit_bodies
+from counterfoil.domain.identifier import row_number
 from counterfoil.domain.laws import Laws
 from counterfoil.domain.policy_chain import audit_citations, audit_policies, cited
 from counterfoil.domain.rejudge import rejudge
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from counterfoil.domain.event import History
+    from counterfoil.ports.store import Row
     from counterfoil.runtime.ledger import Ledger
 
-PAGE = 256
 SAID_MAX = 20
 """Violations on a terminal; the JSON has more."""
 VIOLATIONS_MAX = 1_000
@@ -108,12 +108,13 @@ def run(asked: argparse.Namespace) -> int:
 
     laws = Laws() if asked.deep else None
     kept = heads.read(asked.heads) if asked.heads else {}
+    watch = heads.Watch(kept)
     with _opened(asked) as ledger:
         total = int(str(ledger.store.query("SELECT count(*) FROM operation")[0][0]))
         with _progress(total) as advance:
-            found = verify(ledger, advance, laws)
+            found = verify(ledger, advance, laws, watch.saw)
         found.add(tuple(_ahead(ledger, time.time())))
-        lost = tuple(heads.against(kept, ledger.history))
+        lost = watch.against()
         found.add(lost)
         if laws:
             laws.elsewhere(Law.CHAIN, len(kept), lost)
@@ -138,24 +139,31 @@ def _opened(asked: argparse.Namespace) -> Ledger:
     return for_acting(asked) if asked.deep and named else for_reading(asked)
 
 
-def verify(ledger: Ledger, advance: Callable[[], None], laws: Laws | None = None) -> Found:
+def verify(
+    ledger: Ledger,
+    advance: Callable[[], None],
+    laws: Laws | None = None,
+    watch: Callable[[Row], None] = lambda _: None,
+) -> Found:
     """Check every operation, then what belongs to none, then the policies, then the file.
 
     Args:
         ledger: whose store; nothing is written.
         advance: told after each operation.
         laws: counts every law, and has every finding judged anew; None: neither.
+        watch: told each operation as it was read.
     """
     found, counts, rests_on = Found(), laws or Laws(), dict[str, tuple[str, int]]()
-    for n, name in _names(ledger):
+    for row in ledger.store.walk():
         found.operations += 1
-        history, violations = _checked(ledger, n, name)
+        history, violations = _checked(row)
+        watch(row)
         found.add(violations)
         if history:
             found.events += len(history.events)
             found.add(_deeply(ledger, history, violations, laws) if laws else ())
             for seq, digest in cited(history):
-                rests_on.setdefault(digest, (name, seq))
+                rests_on.setdefault(digest, (row.id, seq))
         else:
             counts.unreadable(violations)
         advance()
@@ -180,23 +188,13 @@ def _deeply(
     return laws.judged(operation, rejudge(history, action))
 
 
-def _names(ledger: Ledger) -> Iterator[tuple[int, str]]:
-    after = -1
-    statement = "SELECT n, id FROM operation WHERE n > ? ORDER BY n LIMIT ?"
-    while page := ledger.store.query(statement, (after, PAGE)):
-        for n, name in page:
-            after = int(str(n))
-            yield after, str(name)
-
-
-def _checked(ledger: Ledger, n: int, name: str) -> tuple[History | None, tuple[Violation, ...]]:
-    """One operation and its violations; its row and events are read as they stood at one moment."""
-    try:
-        history = ledger.history(name)
-    except NoSuchOperation:
-        return None, (_of_row(name, Law.IDENTITY, f"row {n} is not the row its id names"),)
-    except ValueError as error:
-        return None, (_of_row(name, Law.RECORD, f"a word stands there that is none of the house's: {error}"),)
+def _checked(row: Row) -> tuple[History | None, tuple[Violation, ...]]:
+    """One operation and its violations; its row and events were read as they stood at one moment."""
+    history = row.history
+    if row_number(row.id) != row.n:
+        return None, (_of_row(row.id, Law.IDENTITY, f"row {row.n} is not the row its id names"),)
+    if isinstance(history, ValueError):
+        return None, (_of_row(row.id, Law.RECORD, f"a word stands there that is none of the house's: {history}"),)
     return history, (*audit(history), *audit_bodies(history))
 
 

@@ -101,7 +101,7 @@ def _due(history: History) -> Iterator[Fault]:
     operation = history.operation
     if operation.unresolved:
         return
-    attempts, _ = attempts_of(history.events)
-    ends_at = authority_of(history.events, attempts).ends_at if operation.step else 0.0
+    events = history.events
+    ends_at = authority_of(events, attempts_of(events)[0]).ends_at if operation.step else 0.0
     if operation.due_at != ends_at:
         yield 0, Law.PROJECTION, f"due_at is {operation.due_at!r} and its events say {ends_at!r}"

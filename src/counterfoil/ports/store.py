@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from counterfoil.domain.command import Adopt, Command, Reply
 from counterfoil.domain.event import History
@@ -45,6 +45,15 @@ class Runs(Protocol):
     def execute(self, statement: str, parameters: Any = (), /) -> Found:  # noqa: ANN401 - whatever can be bound
         """Run one statement."""
         ...
+
+
+class Row(NamedTuple):
+    """One row of an operation, and what can be read of it."""
+
+    n: int
+    id: str
+    history: History | ValueError
+    """With all its events, as they stood at one moment; or what keeps it from being read."""
 
 
 class Store(Protocol):
@@ -93,7 +102,11 @@ class Store(Protocol):
         ...
 
     def histories(self) -> Iterator[History]:
-        """Read every operation whole, for verification."""
+        """Read every operation whole, oldest first."""
+        ...
+
+    def walk(self) -> Iterator[Row]:
+        """Read every operation whole, oldest first, whatever can be read of it: for verification."""
         ...
 
     def uptime(self) -> Steady:

@@ -33,8 +33,12 @@ SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_
     current_setting('transaction_read_only'), pg_backend_pid()
 """
 # A prepared statement keeps one plan. Made while a table was small it would read the whole of it for ever, and made
-# anew each time it would cost more than the statement.
-_PLANS = b"SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET extra_float_digits = 1"
+# anew each time it would cost more than the statement. It guesses how many rows a range holds by the size of the table:
+# of a large one it would start other processes to read an operation's few events.
+_PLANS = (
+    b"SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET max_parallel_workers_per_gather = 0; "
+    b"SET extra_float_digits = 1"
+)
 
 
 class Address(NamedTuple):

@@ -14,6 +14,7 @@ from counterfoil.store import rows
 
 if TYPE_CHECKING:
     from counterfoil.domain.policy import OnRecord
+    from counterfoil.ports.store import Row
 
 
 class Reader:
@@ -51,14 +52,20 @@ class Reader:
 
     def histories(self) -> Iterator[History]:
         """Read every operation whole, oldest first."""
-        after = -1
+        for row in self.walk():
+            if isinstance(row.history, ValueError):
+                raise row.history
+            yield row.history
+
+    def walk(self) -> Iterator[Row]:
+        """Read every operation whole, oldest first, whatever can be read of it; each page is of one moment."""
+        after = rows.N_MIN
         while True:
             with self._read() as db:
-                page = rows.select(db, "WHERE n > ? ORDER BY n LIMIT 256", (after,))
-                found = [rows.history(db, operation) for operation in page]
-            if not found:
+                page = rows.page(db, after)
+            if not page:
                 return
-            yield from found
+            yield from page
             after = page[-1].n
 
     def policy(self) -> tuple[int, bytes] | None:

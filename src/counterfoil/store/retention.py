@@ -10,8 +10,9 @@ from counterfoil.domain.event import SEQ_MAX, EventKind
 from counterfoil.domain.operation import Operation
 from counterfoil.store import rows, transaction
 
+# Not as a join: PostgreSQL would read every event there is for each page.
 _AGED = """WHERE n > ? AND updated_at <= ? AND unresolved = 0 AND step = '' AND held_by = '' AND permission <> 'pending'
-    AND NOT EXISTS (SELECT 1 FROM event WHERE id = operation.n * 32768 + operation.seq AND kind = 'removed')
+    AND coalesce((SELECT kind FROM event WHERE id = operation.n * 32768 + operation.seq), '') <> 'removed'
     ORDER BY n LIMIT ?"""
 _COUNT = """INSERT INTO refusal (n, times, last_at) VALUES (?, ?, ?)
     ON CONFLICT (n) DO UPDATE SET times = refusal.times + excluded.times,

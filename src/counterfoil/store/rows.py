@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from counterfoil.domain.event import SEQ_MAX, Event, EventKind, History
+from counterfoil.domain.identifier import NUMBER_BITS
 from counterfoil.domain.operation import COLUMNS, Operation
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Outcome, Permission
+from counterfoil.ports.store import Row
 from counterfoil.ports.store import Runs as Runs  # noqa: PLC0414 - every module that runs statements names it from here
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM operation "  # noqa: S608 - constant column names
@@ -17,10 +21,9 @@ INSERT = f"INSERT INTO operation ({', '.join(COLUMNS)}) VALUES ({', '.join('?' f
 INSERT_EVENT = "INSERT INTO event (id, kind, at, record, body, hash) VALUES (?, ?, ?, ?, ?, ?)"
 KEEP_TIME = "UPDATE clock SET at = ? WHERE at < ?"
 INSERT_BODY = "INSERT INTO body (id, bytes) VALUES (?, ?)"
-_EVENTS = (
-    "SELECT e.id, e.kind, e.at, e.record, coalesce(e.body, b.bytes), e.hash "
-    "FROM event e LEFT JOIN body b ON b.id = e.id WHERE e.id BETWEEN ? AND ? ORDER BY e.id"
-)
+# A join would leave it to the planner to walk the bodies of all operations for the events of one.
+_EVENTS = """SELECT e.id, e.kind, e.at, e.record, coalesce(e.body, (SELECT bytes FROM body WHERE id = e.id)), e.hash
+    FROM event e WHERE e.id BETWEEN ? AND ? ORDER BY e.id"""
 BODY_INLINE_MAX = 2_048
 """Bytes of a body kept in the event row: larger ones would push events off their page."""
 
@@ -31,6 +34,12 @@ _PERMISSION, _DISPATCH, _OUTCOME, _DISPOSITION, _DISCREPANCY = (
 
 EVENTS = SEQ_MAX + 1
 """Row numbers one operation's events may take."""
+N_MIN, N_MAX = -(1 << 63), (1 << 63) - 1
+"""What a store takes for a row number, whatever an id names."""
+OPERATIONS_MAX, EVENTS_MAX, BODIES_MAX = 256, 1_024, 32
+"""What a page holds: of bodies, those that have a row of their own. An operation with more is a page of its own."""
+_OVER_EVENTS = "SELECT id FROM event WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1 OFFSET ?"
+_OVER_BODIES = "SELECT id FROM body WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1 OFFSET ?"
 
 
 def event_id(n: int, seq: int) -> int:
@@ -93,8 +102,47 @@ def by_number(db: Runs, n: int) -> Operation | None:
 
 def history(db: Runs, found: Operation) -> History:
     """Read an operation's events, in order."""
-    bounds = (event_id(found.n, 0), event_id(found.n, SEQ_MAX))
-    return History(operation=found, events=tuple(_event(row) for row in db.execute(_EVENTS, bounds)))
+    return History(operation=found, events=_events(db.execute(_EVENTS, _span([found.n]))))
+
+
+def page(db: Runs, after: int) -> list[Row]:
+    """Read the next operations, each with its events, in a few statements; empty where none follows.
+
+    Args:
+        db: a transaction that reads one snapshot.
+        after: from above this row number.
+    """
+    found = db.execute(f"{SELECT}WHERE n > ? ORDER BY n LIMIT ?", (after, OPERATIONS_MAX)).fetchall()
+    end = _end(db, _span([row[0] for row in found]))
+    found = [row for row in found if row[0] < end] or found[:1]
+    events = defaultdict[int, list[Any]](list)
+    for row in db.execute(_EVENTS, _span([row[0] for row in found])):
+        events[row[0] // EVENTS].append(row)
+    return [Row(row[0], row[1], _whole(row, events[row[0]])) for row in found]
+
+
+def _span(numbers: Sequence[int]) -> tuple[int, int]:
+    """From which row number to which events of operations stand; no id names a number that is left out."""
+    named = [n for n in numbers if 0 <= n < 1 << NUMBER_BITS]
+    return (event_id(named[0], 0), event_id(named[-1], SEQ_MAX)) if named else (0, -1)
+
+
+def _end(db: Runs, span: tuple[int, int]) -> int:
+    """The first operation of which a page has no room for the last event or body."""
+    asked = ((_OVER_EVENTS, EVENTS_MAX), (_OVER_BODIES, BODIES_MAX))
+    over = [row[0] // EVENTS for statement, most in asked for row in db.execute(statement, (*span, most))]
+    return min(over, default=N_MAX + 1)
+
+
+def _whole(row: tuple[Any, ...], events: Iterable[Any]) -> History | ValueError:
+    try:
+        return History(operation=operation(row), events=_events(events))
+    except ValueError as error:  # a word that is none of the house's
+        return error
+
+
+def _events(found: Iterable[Any]) -> tuple[Event, ...]:
+    return tuple(map(_event, found))
 
 
 def _event(row: tuple[int, str, float, bytes, bytes | None, bytes]) -> Event:

@@ -1,8 +1,8 @@
 """A store that holds many operations already: rows cast from calls that were made, written by the store's own schema.
 
 No call of the product is made for them, so that a million take a minute. Each is whole: it has an id, a key, a
-fingerprint and an effect of its own, random as in real traffic, and its events are chained. `counterfoil verify` finds
-nothing wrong with it. Of its payload only the digest is asked, and that is the cast call's.
+payload, a fingerprint and an effect of its own, random as in real traffic, and its events are chained. `counterfoil
+verify` finds nothing wrong with it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from counterfoil.domain.canonical import fingerprint
 from counterfoil.domain.event import chain
 from counterfoil.domain.identifier import operation_id
+from counterfoil.domain.intent import print_of, print_prefix
 from counterfoil.domain.operation import COLUMNS
+from counterfoil.domain.payload import content, salted_digest
 from counterfoil.lab.bench.subject import Subject
 from counterfoil.store import rows
 from counterfoil.store.sqlite import SqliteStore
@@ -25,9 +28,11 @@ SAMPLES = 32
 BATCH = 10_000
 _CACHE_KIB = 256 << 10
 """While the store is filled only: random keys touch every page of an index."""
-_ID, _KEY, _FINGERPRINT, _EFFECT = (COLUMNS.index(name) for name in ("id", "key", "fingerprint", "effect"))
+_ID, _KEY, _FINGERPRINT, _EFFECT, _ACCOUNT = (
+    COLUMNS.index(name) for name in ("id", "key", "fingerprint", "effect", "account")
+)
 _OWN = (_ID, _KEY, _FINGERPRINT, _EFFECT)
-"""What no two operations share."""
+"""What no two operations share; nor their payload, whose digest is on record."""
 _EVENTS = "SELECT id, kind, at, record, body, hash FROM event WHERE id BETWEEN ? AND ? ORDER BY id"
 _TABLES = {
     "operation": f"COPY operation ({', '.join(COLUMNS)}) FROM STDIN",
@@ -47,7 +52,9 @@ class Mould:
     def __init__(self, store: Any, n: int) -> None:
         (self.operation,) = store.query(f"{rows.SELECT} WHERE n = ?", (n,))
         self.events = store.query(_EVENTS, (rows.event_id(n, 0), rows.event_id(n + 1, 0) - 1))
-        self._old = [str(self.operation[column]) for column in _OWN]
+        self._payload = bytes(self.events[0][4])
+        self._old = [*(str(self.operation[column]) for column in _OWN), salted_digest(self._payload)]
+        self._prefix = print_prefix(self.operation[_ACCOUNT], "")
 
     def cast(self, n: int) -> tuple[Row, list[Row]]:
         """Make the rows of another such operation.
@@ -56,9 +63,12 @@ class Mould:
             n: its row number.
         """
         noise = os.urandom(32)
-        mine = [operation_id(n, noise[:10]), *(_like(old, noise.hex()) for old in self._old[1:])]
+        key, effect = (_like(self.operation[column], noise.hex()) for column in (_KEY, _EFFECT))
+        payload = self._payload.replace(self.operation[_KEY].encode(), key.encode())
+        told = fingerprint(print_of(self._prefix, content(payload)))
+        mine = [operation_id(n, noise[:10]), key, told, effect, salted_digest(payload)]
         row = [n, *self.operation[1:]]
-        for column, value in zip(_OWN, mine, strict=True):
+        for column, value in zip(_OWN, mine, strict=False):
             row[column] = value
         spelled = [(old.encode(), new.encode()) for old, new in zip(self._old, mine, strict=True)]
         events, head = [], b""
@@ -67,7 +77,7 @@ class Mould:
             for old, new in spelled:
                 said = said.replace(old, new)
             head = chain(head, mine[0], seq, kind, at, said)
-            events.append((rows.event_id(n, seq), kind, at, said, body, head))
+            events.append((rows.event_id(n, seq), kind, at, said, payload if seq == 1 else body, head))
         return tuple(row), events
 
 
