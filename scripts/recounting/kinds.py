@@ -121,7 +121,8 @@ KINDS: Sequence[Kind] = (
     ),
     replace(
         CHAOS, name="chaos of a database", found=_has(RESTARTS), claimed="commit_cuts",
-        counted=(*CHAOS.counted, *OF_DATABASE), told=(*CHAOS.told, "pooler"), nought=(*CHAOS.nought, "acknowledged_lost"),
+        counted=(*CHAOS.counted, *OF_DATABASE), told=(*CHAOS.told, "pooler"),
+        nought=(*CHAOS.nought, "acknowledged_lost"),
     ),
     CHAOS,
     Kind(
