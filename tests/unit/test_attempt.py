@@ -56,6 +56,13 @@ def test_one_effect_with_the_key_explains_all_that_may_have_caused_it():
     assert findings(attempts(U, N, None), evidence(S, 3, Coverage.PROVIDER_KEY)) == ([S, N, S], False)
 
 
+@pytest.mark.parametrize(("other", "left"), [(A, ([S, A], True)), (S, ([N, S], False))])
+def test_a_proof_is_not_laid_to_what_was_merely_accepted(other, left):
+    """An attempt that denies itself hands its effect on only to one that is proven as well: no proof is lost by it."""
+    before = tuple(msgspec.structs.replace(each, external_id="b") for each in attempts(S, other))
+    assert findings(before, evidence(N, 1)) == left
+
+
 @pytest.mark.parametrize("coverage", [Coverage.PROVIDER_KEY, Coverage.OPERATION])
 @pytest.mark.parametrize("finding", [B, R])
 def test_that_nothing_happened_says_nothing_of_a_later_attempt(finding, coverage):

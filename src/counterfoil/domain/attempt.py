@@ -167,10 +167,12 @@ def _was_another(attempts: tuple[Attempt, ...], attempt: Attempt, evidence: Evid
     """An attempt says of itself that it did nothing, and the effect that was laid to it stands for another one too.
 
     One effect under a key is laid to every attempt that may have caused it. Which of them did not cause it may be known
-    before or after that, and contradicts nothing while another one is left that may have.
+    before or after that, and contradicts nothing while another one is left that may have. That what was asked for took
+    place stands for no attempt that was merely accepted: the proof would be lost.
     """
     own = evidence.finding in (Finding.NOT_SENT, Finding.REJECTED) and evidence.coverage is Coverage.ATTEMPT
-    others = (a for a in attempts if a.number != attempt.number and a.finding in _HAPPENED)
+    as_good = {Finding.SUCCEEDED} if attempt.finding is Finding.SUCCEEDED else _HAPPENED
+    others = (a for a in attempts if a.number != attempt.number and a.finding in as_good)
     return own and bool(attempt.external_id) and any(a.external_id == attempt.external_id for a in others)
 
 
