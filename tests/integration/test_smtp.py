@@ -285,7 +285,7 @@ def test_what_a_server_says_unasked_is_no_answer_and_nothing_goes_on(ledger, sta
     def script(peer):
         def said(command):
             if not command.startswith(stage.encode()):
-                return None
+                return
             peer.say(replies)
             after.append(to_its_end(peer))
             raise ConnectionResetError

@@ -24,7 +24,8 @@ HeaderName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9!#$%&'*+.^_`|~-]+$")]
 PathText = Annotated[str, msgspec.Meta(pattern=r"^(\{?/[^?#\s]*)?$")]
 """A path below the provider's base URL, or empty for the base URL itself.
 
-`{payload/POINTER}` is one segment; `{/payload/POINTER}` is a slash and one or more of them (RFC 6570 3.2.6).
+`{payload/POINTER}` is one segment; `{/payload/POINTER}` is a slash and one or more of them (RFC 6570 3.2.6). Its value
+may hold what the path has anyhow: the slash that the path begins with, and one that the template goes on with.
 """
 BodyText = Annotated[str, msgspec.Meta(pattern=r"^(none|json|form|payload(/.*)?)$")]
 
