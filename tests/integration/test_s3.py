@@ -15,7 +15,7 @@ from botocore.session import Session
 import counterfoil
 from counterfoil import contracts
 from counterfoil.domain.canonical import canonical
-from counterfoil.domain.errors import BadValue, SecretMissing
+from counterfoil.domain.errors import BadValue, PayloadRefused, SecretMissing
 from counterfoil.lab.ground_truth import WIRE
 from counterfoil.lab.journal import read
 from counterfoil.lab.processes import free_port, start_proxy
@@ -277,6 +277,18 @@ def test_a_store_that_is_not_there_was_sent_nothing(ledger):
     )  # fmt: skip
     receipt = act({"bucket": "shop", "key": "order-1", "document": {}}, key="order-1")
     assert (receipt.outcome, receipt.operation.unresolved) == ("unobserved", 0)
+
+
+@pytest.mark.parametrize("key", ["/x", "//x", "a//b", "x/", "/"])
+def test_a_key_whose_address_would_be_another_objects_is_refused_before_the_claim(ledger, key):
+    """`/x` and `x` are two objects, and what is written is the one that was approved, or none."""
+    act = ledger.s3(
+        "store", region="eu-north-1", access_key="AKIA1", secret_key=lambda: "secret-key-81f2", **OWNED,
+    )  # fmt: skip
+    with pytest.raises(PayloadRefused) as refused:
+        act({"bucket": "shop", "key": key, "document": {}}, key="order-1")
+    assert refused.value.pointer == "/key"
+    assert list(ledger.store.unresolved()) == []
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import email
 import email.policy
 import sqlite3
@@ -13,7 +14,9 @@ from tests.integration.wire.servers import CERTIFICATE, Peer, Server, dead_port
 
 import counterfoil
 from counterfoil import contracts
+from counterfoil.domain.answer import Silent
 from counterfoil.domain.canonical import canonical
+from counterfoil.domain.contract import AnswerRule
 from counterfoil.domain.errors import BadValue, PayloadRefused, SecretMisplaced, SecretMissing
 from counterfoil.ports.provider import SendOrder
 from counterfoil.providers import mail
@@ -22,6 +25,8 @@ from counterfoil.providers.smtp import Mailbox, SmtpProvider
 CONTRACT = contracts.load("smtp.submission")
 HASTY = msgspec.structs.replace(CONTRACT, send_deadline_seconds=1.0)
 LETTER = {"from": "Ann <ann@example.org>", "to": ["bob@example.org"], "subject": "Grüße", "text": "Hallo\n"}
+LARGE = {**LETTER, "text": ("y" * 70 + "\n") * 14_000}
+"""More than the kernel takes at once."""
 OWNED = {"owner": "ann", "authoriser": "ben"}
 
 
@@ -132,6 +137,15 @@ def test_a_password_crosses_under_tls_and_is_nowhere_else(ledger, tmp_path):
         pytest.param(lambda peer: peer.say(b"what?\r\n"), id="garbage"),
         pytest.param(lambda peer: peer.say(b"421 4.4.2 closing\r\n"), id="421"),
         pytest.param(lambda peer: peer.say(b"299 perhaps\r\n"), id="299"),
+        pytest.param(lambda peer: peer.say(b"354 go on\r\n"), id="354"),
+        pytest.param(lambda peer: peer.say(b"334 dGVsbCBtZQ==\r\n"), id="334"),
+        pytest.param(lambda peer: peer.say(b"999 perhaps\r\n"), id="999"),
+        pytest.param(lambda peer: peer.say(b"550-spam\r\n250 queued\r\n"), id="550-250"),
+        pytest.param(lambda peer: peer.say(b"451-later\r\n250 queued\r\n"), id="451-250"),
+        pytest.param(lambda peer: peer.say(b"250-queued\r\n550 spam\r\n"), id="250-550"),
+        pytest.param(lambda peer: peer.say(b"550 spam\r\n250 queued\r\n"), id="550,250"),
+        pytest.param(lambda peer: peer.say(b"250 queued\r\n550 spam\r\n"), id="250,550"),
+        pytest.param(lambda peer: peer.say(b"250 queued\r\nspam\r\n"), id="250,garbage"),
         pytest.param(Peer.hang, id="silence", marks=pytest.mark.slow),
     ],
 )
@@ -143,6 +157,31 @@ def test_r14_whatever_is_no_clear_answer_to_the_final_dot_is_unknown(ledger, the
     assert (receipt.outcome, receipt.operation.unresolved, again.id) == ("unknown", True, receipt.id)
     assert ledger.get(receipt.id).lifecycle == "manual_review"
     assert (len(server.requests), server.connections) == (1, 1)
+
+
+@pytest.mark.parametrize("early", [b"550 spam", b"451 later", b"250 queued"])
+def test_a_reply_of_before_the_final_dot_is_not_taken_for_the_one_to_it(ledger, early):
+    """What QUIT is answered with shows that the last reply answered something else: what became of the mail is open."""
+
+    def script(peer):
+        peer.say(early + b"\r\n")
+        assert line(peer) == b"QUIT"
+        peer.say(b"250 queued\r\n")
+
+    with Server(after_the_dot(script)) as server:
+        send = mailing(ledger, server.port)
+        assert [send(LETTER, key="order-1").outcome for _ in range(2)] == ["unknown", "unknown"]
+    assert len(server.requests) == 1
+
+
+def test_no_contract_makes_a_number_the_proof_that_nothing_was_sent(ledger):
+    """A server can say 354 after the final dot: whatever a contract makes of that, the mail is sent once."""
+    rule = AnswerRule(status=("354",), finding="not_sent", source="cancelled")
+    trusting = msgspec.structs.replace(CONTRACT, answers=(rule, *CONTRACT.answers))
+    with Server(after_the_dot(lambda peer: peer.say(b"354 go on\r\n"))) as server:
+        send = mailing(ledger, server.port, contract=trusting)
+        assert [send(LETTER, key="order-1").outcome for _ in range(3)] == ["unknown"] * 3
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -191,29 +230,110 @@ def test_r14_a_connection_cut_before_the_final_dot_sent_nothing(ledger):
             message(peer)
             peer.say(b"250 queued\r\n")
 
-    letter = {**LETTER, "text": ("y" * 70 + "\n") * 14_000}  # more than the kernel takes at once
     with Server(script, receive_buffer=4096) as server:
         send = mailing(ledger, server.port)
-        first = send(letter, key="order-1")
+        first = send(LARGE, key="order-1")
         assert (first.outcome, first.operation.unresolved) == ("unobserved", False)
-        assert send(letter, key="order-1").outcome == "succeeded"
+        assert send(LARGE, key="order-1").outcome == "succeeded"
     assert len(server.requests) == 1
 
 
 @pytest.mark.slow
-def test_an_interruption_in_the_middle_of_a_mail_is_unknown():
-    """Bytes of the message left and nobody heard the server: only its last reply lets the contract say more."""
-    provider, flight = clear(1), Flight()
+def test_a_mail_given_up_before_its_final_dot_is_not_sent_by_what_was_written_alone():
+    """No reply says so, and none could: the dot was never handed over, and the connection is reset."""
+    flight = Flight()
 
     def script(peer):
         up_to_data(peer)
         peer.hang()
 
-    large = canonical({**LETTER, "text": ("y" * 70 + "\n") * 14_000})
     with Server(script, receive_buffer=4096) as server:
-        answer = clear(server.port).send(order(large, seconds=0.5), flight)
-    assert (answer.status, flight.may_have_left) == (354, True)
-    assert provider.send(order(), flight).may_have_left is False
+        answer = clear(server.port).send(order(canonical(LARGE), seconds=0.5), flight)
+    assert answer == Silent(may_have_left=False, reason="write_timeout")
+    assert flight.may_have_left is False
+
+
+def to_its_end(peer):
+    """Everything that a client still writes, until it is gone."""
+    octets = bytearray()
+    with contextlib.suppress(OSError):
+        while part := peer.sock.recv(65536):
+            octets += part
+    return bytes(octets)
+
+
+@pytest.mark.parametrize(
+    ("stage", "replies"),
+    [
+        ("", b"220 mail.test\r\n250 fine\r\n"),
+        ("EHLO", b"250 mail.test\r\n250 fine\r\n"),
+        ("MAIL", b"250 fine\r\n250 fine\r\n"),
+        ("RCPT", b"250 fine\r\n354 go on\r\n"),
+        ("RCPT", b"250 fine\r\n354 go on\r\n250 queued\r\n"),
+        ("DATA", b"354 go on\r\n550 spam\r\n"),
+        ("DATA", b"354 go on\r\n451 later\r\n"),
+        ("DATA", b"354 go on\r\n250 queued\r\n"),
+        ("DATA", b"354 go on\r\n354 go on\r\n"),
+        ("DATA", b"354 go on\r\n25"),
+        ("DATA", b"354-go\r\n250 on\r\n"),
+    ],
+)
+def test_what_a_server_says_unasked_is_no_answer_and_nothing_goes_on(ledger, stage, replies):
+    """No later reply could be told to be the one to the final dot: it is never handed over, so nothing was sent."""
+    after = []
+
+    def script(peer):
+        def said(command):
+            if not command.startswith(stage.encode()):
+                return
+            peer.say(replies)
+            after.append(to_its_end(peer))
+            raise ConnectionResetError
+
+        if stage:
+            up_to_data(peer, said=said)
+        else:
+            said(b"")
+
+    with Server(script) as server:
+        receipt = mailing(ledger, server.port)(LETTER, key="order-1")
+    assert (receipt.outcome, receipt.operation.unresolved, after) == ("unobserved", False, [b""])
+
+
+@pytest.mark.parametrize("tls", ["none", "implicit"])
+def test_a_reply_in_the_middle_of_a_mail_keeps_its_final_dot_back(ledger, tls):
+    """Some servers refuse what is too large before it ends: no second reply can then be told from that one."""
+    heard = []
+
+    def script(peer):
+        if tls == "implicit":
+            peer.secure()
+        up_to_data(peer)
+        peer.sock.recv(16)
+        peer.say(b"552 too large\r\n")
+        heard.append(to_its_end(peer))
+
+    with Server(script, receive_buffer=4096) as server:
+        send = mailing(ledger, server.port, tls=tls, verify=str(CERTIFICATE))
+        receipt = send(LARGE, key="order-1")
+    assert (receipt.outcome, receipt.operation.unresolved) == ("unobserved", False)
+    assert len(heard[0]) > 500_000  # less what a reset takes back out of the kernel
+    assert b"\r\n.\r\n" not in heard[0]
+
+
+def test_whoever_is_neither_taken_nor_refused_stops_the_mail(ledger):
+    """A recipient that the server may have taken is never told of as refused, for another mail to be sent to it."""
+
+    def said(command):
+        return b"252 perhaps\r\n" if b"cyd@" in command else None
+
+    def script(peer):
+        up_to_data(peer, said=said)
+        pytest.fail("the message was asked for")
+
+    with Server(script) as server:
+        receipt = mailing(ledger, server.port)({**LETTER, "cc": ["cyd@example.org"]}, key="order-1")
+    assert (receipt.outcome, receipt.result) == ("unknown", None)
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,27 @@ def test_several_segments_cannot_climb_either(value):
         render(LookTemplate(path="{/payload/c}/x"), canonical({"c": value}), NAMES)
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("/b{/payload/c}", "/x"),
+        ("/b{/payload/c}", "//evil"),
+        ("/b{/payload/c}", "x/"),
+        ("/b{/payload/c}/y", "/x"),
+        ("/b{/payload/c}/y", "x//"),
+        ("/{payload/c}{/payload/c}", "/x"),
+        ("{/payload/c}", "//evil"),
+        ("{/payload/c}", "x/"),
+        ("{/payload/c}.ics", "/x/"),
+    ],
+)
+def test_no_slash_of_a_value_is_dropped(path, value):
+    """A key `/x` is not `x`: a slash that the path has no place for is refused, and where it stands is named."""
+    with pytest.raises(PayloadRefused) as refused:
+        render(post(path=path), canonical({"c": value}), NAMES)
+    assert refused.value.pointer == "/c"
+
+
 def test_several_segments_stand_in_paths_only():
     """In a query or a header the word is no placeholder."""
     assert problems(LookTemplate(path="/l", query={"q": "{/payload/c}"})) != ()

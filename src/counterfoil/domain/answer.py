@@ -24,7 +24,8 @@ class Silent(msgspec.Struct, frozen=True, kw_only=True, tag="silent"):
     """Nothing usable came back."""
 
     may_have_left: bool
-    """False only when provably not one application byte was written."""
+    """False only when provably nothing was written that the effect can come of: not one application byte, or of a mail
+    not its final dot."""
     reason: str
     """A fixed word: `connect_failed`, `tls_failed`, `read_timeout`, `reset`, `deadline`, ..."""
 

@@ -24,7 +24,8 @@ HeaderName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9!#$%&'*+.^_`|~-]+$")]
 PathText = Annotated[str, msgspec.Meta(pattern=r"^(\{?/[^?#\s]*)?$")]
 """A path below the provider's base URL, or empty for the base URL itself.
 
-`{payload/POINTER}` is one segment; `{/payload/POINTER}` is a slash and one or more of them (RFC 6570 3.2.6).
+`{payload/POINTER}` is one segment; `{/payload/POINTER}` is a slash and one or more of them (RFC 6570 3.2.6). Its value
+may hold what the path has anyhow: the slash that the path begins with, and one that the template goes on with.
 """
 BodyText = Annotated[str, msgspec.Meta(pattern=r"^(none|json|form|payload(/.*)?)$")]
 
@@ -219,20 +220,30 @@ class _Fill(msgspec.Struct, frozen=True, kw_only=True):
         return value
 
     def path(self, template: str) -> str:
-        value = _PLACEHOLDER.sub(lambda found: self._segment(found[1]), template)
+        value = _PLACEHOLDER.sub(self._segments, template)
         if any(part in {".", ".."} for part in value.split("/")):
             raise PayloadRefused(template, "a path may not hold a dot segment (RFC 3986 3.3)")
         return value
 
-    def _segment(self, word: str) -> str:
-        if not word.startswith("/"):
-            return self._encoded(word, self._value(word))
-        parts = self._value(word[1:]).strip("/").split("/")
-        return "".join("/" + self._encoded(word, part) for part in parts)
+    def _segments(self, found: re.Match[str]) -> str:
+        word = found[1].removeprefix("/")
+        value = self._value(word)
+        if word == found[1]:
+            return self._encoded(word, value)
+        # A slash at an end of the value is the path's own there. Elsewhere it is one too many, and refused: without it
+        # another resource would be written than was approved.
+        if found.start() == 0:
+            value = value.removeprefix("/")
+        if found.string.startswith("/", found.end()):
+            value = value.removesuffix("/")
+        return "".join("/" + self._encoded(word, part) for part in value.split("/"))
 
     def _encoded(self, word: str, value: str) -> str:
         if not value or _PATH_REFUSED.search(value):
-            raise PayloadRefused(word, "a path segment may be neither empty nor hold slashes or control characters")
+            raise PayloadRefused(
+                word.removeprefix("payload"),
+                "a path segment may be neither empty (a slash too many) nor hold slashes or control characters",
+            )
         return quote(value, safe="")
 
     def _value(self, word: str) -> str:

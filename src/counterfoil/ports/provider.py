@@ -42,7 +42,7 @@ class Flight(Protocol):
     """What is known of a send while it is under way, also to whoever interrupts it."""
 
     may_have_left: bool
-    """Set before the first application byte is handed to the kernel, and never unset."""
+    """Set before the first byte that the effect may come of is handed to the kernel, and never unset."""
 
     def note(self, external_id: str) -> bool:
         """Make durable, before the write is finished, the name by which it can be asked for; False: finish nothing."""

@@ -60,9 +60,29 @@ class Stream(httpcore.NetworkStream):
         """Return what has come, at most `max_bytes`; empty only after an orderly end by the peer."""
         if not self._arm(timeout):
             raise httpcore.ReadTimeout(Reason.READ_TIMEOUT)
+        return self._receive(max_bytes)
+
+    def has_unread(self) -> bool:
+        """Something has come already that nobody read; nothing is waited for, and one byte of it is lost.
+
+        Asking the socket instead would not do: under TLS what has come may be the protocol's own.
+
+        Raises:
+            httpcore.ReadError: the peer is gone.
+        """
+        self._sock.settimeout(0)
+        try:
+            octets = self._receive(1)
+        except httpcore.ReadTimeout:
+            return False
+        if not octets:
+            raise httpcore.ReadError(Reason.CLOSED)
+        return True
+
+    def _receive(self, max_bytes: int) -> bytes:
         try:
             return self._sock.recv(max_bytes)
-        except TimeoutError:
+        except (TimeoutError, BlockingIOError, ssl.SSLWantReadError):  # the last two where nothing is waited for
             raise httpcore.ReadTimeout(Reason.READ_TIMEOUT) from None
         except ssl.SSLEOFError:
             # An end without close_notify: RFC 9112 section 9.8 calls what it delimits incomplete.
@@ -71,15 +91,15 @@ class Stream(httpcore.NetworkStream):
             raise httpcore.ReadError(_how(error)) from None
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Hand over application bytes; before the first of them it is noted that they may have left."""
+        """Hand over what the effect may come of; before the first byte it is noted that it may have left."""
         if not self._arm(timeout):
             raise httpcore.WriteTimeout(Reason.WRITE_TIMEOUT if self._flight.may_have_left else Reason.DEADLINE)
         # Crash here, or an interrupt between these lines: nothing left, but nobody can prove it.
         self._flight.may_have_left = True
         self._push(buffer, timeout)
 
-    def write_setup(self, buffer: bytes, timeout: float) -> None:
-        """Hand over bytes that only prepare the way (a CONNECT), which are no application bytes."""
+    def write_setup(self, buffer: bytes, timeout: float | None) -> None:
+        """Hand over bytes of which no effect can come: a CONNECT, or all of a mail but its final dot."""
         self._push(buffer, timeout)
 
     def _push(self, buffer: bytes, timeout: float | None) -> None:

@@ -71,7 +71,9 @@ class Reason(StrEnum):
     BROKEN = "broken"
     """The connection failed in another way than by a reset."""
     GARBAGE = "garbage"
-    """What came is not HTTP/1."""
+    """What came is not of the protocol."""
+    OUT_OF_STEP = "out_of_step"
+    """The peer spoke where it was not asked: none of its replies can be told to answer what was."""
     INFORMATIONAL_FLOOD = "informational_flood"
     HEAD_CUT = "head_cut"
     HEAD_MALFORMED = "head_malformed"
@@ -91,7 +93,7 @@ class Flight(msgspec.Struct, kw_only=True):
     """The state of one exchange, readable at any moment by whoever passed it in."""
 
     may_have_left: bool = False
-    """Set immediately before the first application byte is handed to the socket."""
+    """Set immediately before the first byte that the effect may come of is handed to the socket."""
     status: int | None = None
     """Set as soon as a whole final status line was read."""
     headers: tuple[tuple[str, str], ...] = ()

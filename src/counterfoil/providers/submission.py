@@ -1,9 +1,13 @@
 """One SMTP conversation over one fresh connection: no retry, no reuse, and exact knowledge of when the dot left.
 
-    connect, EHLO, STARTTLS, AUTH, MAIL, RCPT | DATA, message     | final dot          | reply
-    nothing of the mail left                  | cancelled by RFC  | Silent, may be out | Replied
+    connect, EHLO, STARTTLS, AUTH, MAIL, RCPT, DATA, message | final dot          | reply
+    nothing is taken: a cut is not sent                      | Silent, may be out | Replied
 
-A reply to an earlier command is as much an answer as the one to the final dot: `stage` says which it was.
+No server takes a mail before its final dot (RFC 5321 section 4.1.1.4), and one whose client is gone before that cancels
+it (4.1.1.10): so that dot, and no byte before it, is what `may_have_left` speaks of. It never rests on a reply.
+
+A reply to an earlier command is as much an answer as the one to the final dot: `stage` says which it was. One that
+nothing asked for is none, and makes none of the later ones an answer.
 """
 
 from __future__ import annotations
@@ -39,6 +43,10 @@ UNDERWAY_BYTES_MAX = 64 * 1024
 """Of a message, what the kernel may hold when the final dot is handed over: a cut before that is then seen as one."""
 GREETED, DONE, CHALLENGED, GO_ON, FORWARDS = 220, 250, 334, 354, 251
 AUTHENTICATED = 235
+GOODBYES = (221, 421)
+"""What QUIT is answered with; a server that shuts down says the second, whatever it is asked."""
+GO_ON_MIN, REFUSAL_MIN = 300, 400
+"""Replies between these ask for more, and those from the second on refuse (RFC 5321 section 4.2.1)."""
 
 FAULTS = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError)
 """What the backend and the reader raise; the only argument of each is a `Reason`."""
@@ -90,7 +98,7 @@ def submit(
         envelope: whom the mail is from and for.
         message: as DATA carries it, without the final dot.
         deadline_seconds: everything together, from now.
-        flight: a fresh one; `may_have_left` is set before the first byte of the message.
+        flight: a fresh one; `may_have_left` is set before the final dot, and by nothing earlier.
     """
     flight.secrets = () if login is None else (login.password, *_coded(login))
     with Backend(Deadline(deadline_seconds), flight) as backend:
@@ -99,8 +107,9 @@ def submit(
             answer = talk.through(login, envelope, message)
         except FAULTS as fault:
             return talk.cut(Reason(fault.args[0]))
-        talk.leave()
-        return answer
+        in_step = talk.leave()
+        # What a server said too much is only seen now where it came with the dot already on its way.
+        return answer if in_step or not flight.may_have_left else talk.cut(Reason.OUT_OF_STEP)
 
 
 class _Refused(Exception):
@@ -120,7 +129,6 @@ class _Talk:
         self._stream: Stream | None = None
         self._buffer = b""
         self._stage = "greeting"
-        self._dotted = False
         self._outcome: dict[str, Any] = {}
 
     def through(self, login: Login | None, envelope: Envelope, message: bytes) -> Replied:
@@ -135,20 +143,27 @@ class _Talk:
         except _Refused as refused:
             return self._replied(refused.reply)
 
-    def cut(self, reason: Reason) -> Replied | Silent:
-        """What is known when the connection ends: before the final dot the server cancels, as its last reply says."""
-        if self._flight.may_have_left and not self._dotted:
-            return self._replied(Reply(GO_ON, (reason.value,)))
+    def cut(self, reason: Reason) -> Silent:
+        """What is known when no reply is an answer: whether the final dot was handed over."""
         return Silent(may_have_left=self._flight.may_have_left, reason=reason.value)
 
-    def leave(self) -> None:
-        """Say goodbye; what becomes of that changes nothing."""
-        if self._stream is not None:
-            with contextlib.suppress(*FAULTS):
-                quick = Deadline(QUIT_SECONDS_MAX)
-                self._stream.write_setup(b"QUIT\r\n", quick.left())
-                self._reply(quick)
-            self._stream.close()
+    def leave(self) -> bool:
+        """Say goodbye, and tell whether the server is still in step: silence or a cut changes nothing, a reply may.
+
+        One reply too many is followed by the one that was due, and that stands where only a goodbye may.
+        """
+        assert self._stream is not None  # noqa: S101 - it is open
+        quick, in_step = Deadline(QUIT_SECONDS_MAX), True
+        with contextlib.suppress(*FAULTS):  # and what has come already is read all the same
+            self._stream.write_setup(b"QUIT\r\n", quick.left())
+        try:
+            in_step = self._reply(quick).code in GOODBYES
+        except httpcore.ProtocolError:
+            in_step = False
+        except FAULTS:
+            pass
+        self._stream.close()
+        return in_step
 
     # -- the stages ----------------------------------------------------------------------------------------------------
 
@@ -211,6 +226,8 @@ class _Talk:
             if reply.code in (DONE, FORWARDS):
                 self._outcome["accepted"].append(recipient)
                 continue
+            if reply.code < REFUSAL_MIN:  # neither: nobody is told of as refused who may have been taken
+                raise _Refused(reply)
             refusals.append(reply)
             self._outcome["refused"][recipient] = _told(reply)
         if not self._outcome["accepted"]:
@@ -221,19 +238,30 @@ class _Talk:
         self._stage = "data"
         self._expect(self._ask("DATA"), GO_ON)
         assert self._stream is not None  # noqa: S101 - it is open
-        # Crash here: the server cancels (RFC 5321 section 4.1.1.10), but nobody is left to say so; it reads as unknown.
-        self._stream.write(message)
-        self._dotted = True
+        self._check_step()
+        # Crash here: the server cancels, but nobody is left to say so; it reads as unknown.
+        self._stream.write_setup(message, None)
+        self._check_step()
         self._stage = "message"
         self._stream.write(b".\r\n")
-        return self._reply(whole=True)
+        reply = self._reply(whole=True)
+        if GO_ON_MIN <= reply.code < REFUSAL_MIN:  # no contract need judge that: nothing more was left to ask for
+            raise httpcore.RemoteProtocolError(Reason.OUT_OF_STEP)
+        return reply
 
     # -- one command, one reply ----------------------------------------------------------------------------------------
 
     def _ask(self, command: str) -> Reply:
         assert self._stream is not None  # noqa: S101 - it is open
+        self._check_step()
         self._stream.write_setup(command.encode("ascii") + b"\r\n", self._setup.left())
         return self._reply()
+
+    def _check_step(self) -> None:
+        """Go no further where the server spoke unasked: which of its replies answers what is then anyone's guess."""
+        assert self._stream is not None  # noqa: S101 - it is open
+        if self._buffer or self._stream.has_unread():
+            raise httpcore.RemoteProtocolError(Reason.OUT_OF_STEP)
 
     def _expect(self, reply: Reply, code: int) -> Reply:
         if reply.code != code:
@@ -250,7 +278,7 @@ class _Talk:
         limit = until or self._setup
         assert self._stream is not None  # noqa: S101 - it is open
         lines: list[str] = []
-        read = 0
+        read, code = 0, b""
         while True:
             while (line := _LINE.match(self._buffer)) is None:
                 if b"\n" in self._buffer or read > REPLY_BYTES_MAX:
@@ -262,8 +290,11 @@ class _Talk:
                 read += len(octets)
             self._buffer = self._buffer[line.end() :]
             lines.append((line[3] or b"").decode("ascii", "replace"))
+            code = code or line[1]
+            if line[1] != code:  # every line of a reply says the same (RFC 5321 section 4.2.1)
+                raise httpcore.RemoteProtocolError(Reason.GARBAGE)
             if line[2] != b"-":
-                return Reply(int(line[1]), tuple(lines))
+                return Reply(int(code), tuple(lines))
 
     def _replied(self, reply: Reply) -> Replied:
         """The last reply as an answer; what the server wrote back of a secret is masked."""
