@@ -408,6 +408,14 @@ def test_a_page_is_asked_for_by_what_the_one_before_says(fields, count):
     assert paths(**look(**fields)) == ["$.looks[0].next_page"] * count
 
 
+def test_what_has_pages_is_not_complete_by_itself():
+    """`complete: true` beside `next_page` would call the first page the whole list."""
+    paged = {"request": {"path": "/x", "query": {"c": "{cursor}"}}, "next_page": "/next"}
+    assert paths(**look(**paged, complete=True)) == ["$.looks[0].complete"]
+    assert paths(**look(**paged, complete={"/next": [None]})) == []
+    assert paths(**look(complete=True)) == []
+
+
 def test_a_send_knows_no_cursor():
     """There is nothing to go on from."""
     assert paths(request={"method": "POST", "path": "/x", "query": {"c": "{cursor}"}}) == ["$.request"]

@@ -240,6 +240,8 @@ def _pages(look: Look) -> Iterator[tuple[str, str]]:
         yield "next_page", "`{cursor}` of the request is what it reads: one needs the other"
     if look.next_page is not None and not look.items:
         yield "next_page", "one item has no pages"
+    if look.next_page is not None and look.complete is True:
+        yield "complete", f"`true` has no next page: say by which value there is none, `{{{look.next_page}: [null]}}`"
 
 
 def _controls(look: Look) -> Iterator[tuple[str, str]]:
