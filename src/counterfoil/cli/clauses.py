@@ -21,6 +21,7 @@ from counterfoil.domain.contract import (
     Terminal,
     WebhookRule,
 )
+from counterfoil.domain.sure import believed
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +44,8 @@ def clauses(contract: Contract) -> list[Said]:
         for i, rule in enumerate(contract.answers)
     ]
     said += [
-        Said(clause=f"looks[{i}]", says=_looked(look), source=look.source) for i, look in enumerate(contract.looks)
+        Said(clause=f"looks[{i}]", says=_looked(believed(contract, look)), source=look.source)
+        for i, look in enumerate(contract.looks)
     ]
     said += [
         Said(clause=f"webhooks[{i}]", says=_heard(rule), source=rule.source) for i, rule in enumerate(contract.webhooks)
@@ -149,7 +151,10 @@ def follows(contract: Contract) -> Iterator[tuple[str, str]]:
     granted = contract.automatic_attempts.same_key_replay
     by_itself = f"up to {granted} by itself" if granted else "only where somebody asks"
     yield "the same key again", "never: " + refused[0] if refused else f"{by_itself}, while the key protects"
-    ways = [*(["a fence"] if contract.fences else []), *(["a look"] if reach.disproves_by_look(contract) else [])]
+    ways = [
+        *(["a fence"] if reach.disproves_by_fence(contract) else []),
+        *(["a look"] if reach.disproves_by_look(contract) else []),
+    ]
     yield "that it never happened", f"proven by {' or '.join(ways)}" if ways else "never proven"
     if contract.follows:
         within = (

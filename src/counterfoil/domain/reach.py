@@ -7,6 +7,7 @@ from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import Consistency, Contract, Look
 from counterfoil.domain.reading import Reading, ReadingKind
 from counterfoil.domain.retry import Situation, decide_retry
+from counterfoil.domain.sure import believed, is_sure
 from counterfoil.domain.words import Basis, Discrepancy, Finding
 
 INCOMPLETE = "it never says that it shows everything"
@@ -29,7 +30,11 @@ def why_no_repeat(contract: Contract) -> tuple[str, ...]:
 
 
 def why_no_absence(look: Look) -> tuple[str, ...]:
-    """Why nothing that this look does not find is ever proven absent; empty where it may be."""
+    """Why nothing that this look does not find is ever proven absent; empty where it may be.
+
+    Args:
+        look: as far as its source is to be believed.
+    """
     controlled = "none" not in (look.controls.positive, look.controls.negative)
     reading = Reading(kind=ReadingKind.ABSENT, positive_control=controlled, negative_control=controlled)
     verdict = absence(
@@ -52,12 +57,19 @@ def finds(contract: Contract) -> bool:
 
 def disproves(contract: Contract) -> bool:
     """That nothing happened can be proven: by a look, or by a fence."""
-    return bool(contract.fences) or disproves_by_look(contract)
+    return disproves_by_fence(contract) or disproves_by_look(contract)
+
+
+def disproves_by_fence(contract: Contract) -> bool:
+    """The same of fences alone."""
+    return any(is_sure(contract, fence) for fence in contract.fences)
 
 
 def disproves_by_look(contract: Contract) -> bool:
     """The same of looks alone."""
-    return contract.reconcile == "allowed" and any(not why_no_absence(look) for look in contract.looks)
+    return contract.reconcile == "allowed" and any(
+        not why_no_absence(believed(contract, look)) for look in contract.looks
+    )
 
 
 def documented(contract: Contract) -> bool:

@@ -8,6 +8,7 @@ import msgspec
 
 from counterfoil.domain import pointer
 from counterfoil.domain.contract import KEYED, AnswerRule, By, Clause, Confidence, Contract, Look
+from counterfoil.domain.sure import is_sure
 from counterfoil.domain.template import LookTemplate, RequestTemplate, problems, texts, uses
 
 NEVER_ABSENT = frozenset({"401", "403", "407", "408", "409", "421", "423", "425", "429", "451"})
@@ -44,6 +45,7 @@ def check(contract: Contract) -> tuple[Problem, ...]:
             _fenced,
             _automatic,
             _retention,
+            _unsure,
         )
         for path, problem in found(contract)
     )
@@ -319,3 +321,19 @@ def _retention(contract: Contract) -> Iterator[tuple[str, str]]:
     retention = contract.protection.retention_seconds
     if not isinstance(retention, str) and retention <= contract.send_deadline_seconds:
         yield "$.protection.retention_seconds", "is over before one send must have ended"
+
+
+def _unsure(contract: Contract) -> Iterator[tuple[str, str]]:
+    """What was only inferred, or nobody knows, proves no absence, wins no fence and lets nothing go again by itself."""
+    proves: list[tuple[str, Clause]] = [
+        (f"$.looks[{index}]", look)
+        for index, look in enumerate(contract.looks)
+        if look.authoritative is True or look.absence_means == "never_happened"
+    ]
+    proves += [(f"$.fences[{index}]", fence) for index, fence in enumerate(contract.fences)]
+    if contract.automatic_attempts.same_key_replay:
+        proves += [("$.protection", contract.protection), ("$.repeat", contract.repeat)]
+    for path, clause in proves:
+        said = contract.sources.get(clause.source)
+        if said is not None and not is_sure(contract, clause):
+            yield f"{path}.source", f"is {said.confidence.value}: no absence, fence or automatic repeat may rest on it"
