@@ -32,7 +32,12 @@ KEYED = {"kind": "idempotency_key", "source": "s"}
 SAFE = {"same_payload": "replays_answer", "in_flight": "waits", "errors_replayed": True, "source": "s"}
 
 
-FENCE = {"request": {"method": "PUT", "path": "/{provider_key}"}, "won": ["201"], "lost": ["412"], "source": "s"}
+FENCE = {
+    "request": {"method": "PUT", "path": "/{provider_key}", "body": "none"},
+    "won": ["201"],
+    "lost": ["412"],
+    "source": "s",
+}
 NAMED = {
     "protection": {"kind": "natural_key", "carrier": "path", "source": "s"},
     "repeat": {"other_payload": "refused", "in_flight": "refused", "source": "s"},
@@ -502,6 +507,7 @@ def test_a_text_shows_no_end():
         ({"one_shot": True}, ["$.fences[0]"]),
         ({"reconcile": "forbidden"}, ["$.fences[0]"]),
         ({"request": None}, ["$.fences[0].request"]),
+        ({"protection": NAMED["protection"] | {"kind": "idempotency_key"}}, ["$.fences[0]"]),
         ({"fences": [FENCE | {"request": {"method": "PUT", "path": "/other"}}]}, ["$.fences[0].request"]),
         ({"fences": [FENCE | {"won": ["412"]}]}, ["$.fences[0].won"]),
         ({"fences": [FENCE | {"lost": ["200"]}]}, ["$.fences[0].lost"]),

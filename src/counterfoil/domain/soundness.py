@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from counterfoil.domain import pointer
+from counterfoil.domain import barrier, pointer
+from counterfoil.domain.carrier import carries
 from counterfoil.domain.contract import KEYED, AnswerRule, By, Clause, Confidence, Contract, Look
 from counterfoil.domain.sure import is_sure
 from counterfoil.domain.template import LookTemplate, RequestTemplate, problems, texts, uses
@@ -42,7 +43,7 @@ def check(contract: Contract) -> tuple[Problem, ...]:
             _looks,
             _webhooks,
             _followed,
-            _fenced,
+            barrier.flaws,
             _automatic,
             _retention,
             _unsure,
@@ -106,7 +107,7 @@ def _requests(contract: Contract) -> Iterator[tuple[str, str]]:
     for where in contract.request.without:
         if not pointer.parse(where):
             yield "$.request.without", "the whole payload cannot be left out"
-    if not _carries(contract, contract.request):
+    if not carries(contract, contract.request):
         yield "$.protection.carrier", f"the request does not carry the key at {contract.protection.carrier!r}"
 
 
@@ -132,30 +133,6 @@ def _own(contract: Contract) -> Iterator[tuple[str, str]]:
             yield "$.protection.length_max", f"{{{word}}} has {chars} characters"
     if protected.format == "uuid" and "{provider_key}" in put and "{provider_uuid}" not in put:
         yield "$.protection.format", "the ledger's own key is a UUID only as {provider_uuid}"
-
-
-def _carries(contract: Contract, request: RequestTemplate) -> bool:
-    """The template puts the key where the protection says it stands."""
-    kind, _, name = contract.protection.carrier.partition(":")
-    words = {"{provider_key}", "{provider_uuid}", "{reference}"}
-    if contract.reference.startswith("payload"):
-        words |= {"{" + contract.reference + "}", "{/" + contract.reference + "}"}
-    match kind:
-        case "header":
-            places: tuple[str, ...] = (request.headers.get(name.lower(), ""),)
-        case "query":
-            value = request.query.get(name, "")
-            places = (value,) if isinstance(value, str) else value
-        case "path":
-            places = (request.path,)
-        case "body":
-            if name in request.put:
-                places = (request.put[name],)
-            else:
-                return contract.reference == f"payload{name}" or request.body not in {"json", "form", "none"}
-        case _:
-            return True
-    return any(word in place for word in words for place in places)
 
 
 def _headers(contract: Contract) -> Iterator[tuple[str, str]]:
@@ -283,23 +260,6 @@ def _followed(contract: Contract) -> Iterator[tuple[str, str]]:
         yield "$.follow_seconds", "nothing is followed: no end is named"
     if contract.follow_seconds <= contract.read_budget.first_after_seconds:
         yield "$.follow_seconds", "is over before the first look"
-
-
-def _fenced(contract: Contract) -> Iterator[tuple[str, str]]:
-    """What takes the original's place is refused beside it, and says which of the two it was."""
-    protection, repeat = contract.protection, contract.repeat
-    for index, fence in enumerate(contract.fences):
-        path = f"$.fences[{index}]"
-        if protection.kind not in KEYED or repeat.other_payload != "refused" or repeat.in_flight != "refused":
-            yield path, "nothing documents that the provider refuses an original beside it"
-        if contract.request is None or not _carries(contract, fence.request):
-            yield f"{path}.request", "it does not carry the original's key, so it stands in nobody's way"
-        if contract.one_shot or contract.reconcile != "allowed":
-            yield path, "the contract forbids to touch its destination again"
-        if any(not status.startswith("2") for status in fence.won):
-            yield f"{path}.won", "only a 2xx says that a write took place"
-        if any(not status.startswith("4") for status in fence.lost):
-            yield f"{path}.lost", "only a 4xx says that it did not"
 
 
 def _automatic(contract: Contract) -> Iterator[tuple[str, str]]:
