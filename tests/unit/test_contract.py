@@ -489,6 +489,49 @@ def test_what_is_followed_is_seen_in_time(fields, path):
     assert paths(**fields) == ([path] if path else [])
 
 
+def ended(*states, where=(), findings=("succeeded", "rejected")):
+    """A contract that follows to these ends, whose answers say what stands in `where`."""
+    ends = [{"state": s, "finding": f, "source": "s"} for s, f in zip(states, findings, strict=False)]
+    answers = [{"status": ["200"], "finding": f, "where": w, "source": "s"} for f, w in where]
+    return paths(**SEEN, terminal=ends, answers=answers)
+
+
+@pytest.mark.parametrize(
+    ("states", "where", "count"),
+    [
+        (({"/s": ["a", "b"]}, {"/s": ["b", "c"]}), (), 1),
+        (({"/s": ["a"]}, {"/s": ["a"], "/t": ["x"]}), (), 1),  # the second is never reached where it holds
+        (({"/s": ["a"], "/t": ["x"]}, {"/s": ["a"]}), (), 0),  # the first is the exception
+        (({"/s": ["a"], "/t": ["x"]}, {"/s": ["a"], "/t": ["y"]}), (), 0),
+        (({"/s": ["a"]}, {"/s": ["b"]}), (), 0),
+        (({"/s": [1]}, {"/s": [True]}), (), 0),
+        (({"/s": ["a"]}, {"/t": ["a"]}), (), 0),
+        (({"/s": ["a"]},), [("rejected", {"/s": "a"})], 1),
+        (({"/s": ["a"]},), [("rejected", {"/s": "a", "/code": 7})], 1),
+        (({"/s": ["x"]}, {"/s": ["a"]}), [("succeeded", {"/s": "a"})], 1),
+        (({"/s": ["a"]},), [("succeeded", {"/s": "a"}), ("accepted", {"/s": "a"}), ("unknown", {"/s": "a"})], 0),
+        (({"/s": ["a"]},), [("rejected", {"/s": "b"}), ("rejected", {"/t": "a"})], 0),
+    ],
+)
+def test_one_state_has_one_end(states, where, count):
+    """Which clause is read first must not decide whether a refund happened; a special case may stand first."""
+    assert ended(*states, where=where) == [f"$.terminal[{len(states) - 1}].state"] * count
+
+
+def test_the_same_end_may_be_said_twice():
+    """Two clauses, two sources, one finding."""
+    assert ended({"/s": ["a"]}, {"/s": ["a"]}, findings=("rejected", "rejected")) == []
+
+
+@pytest.mark.parametrize(("errors", "count"), [(True, 0), (False, 1), ("run_again", 1), ("unknown", 1)])
+def test_r8_a_denial_speaks_for_an_earlier_attempt_only_where_it_is_its_own(errors, count):
+    """Insufficient balance may be so because the first order was filled: only a repeated answer is the first one's."""
+    denied = {"status": ["402"], "finding": "rejected", "coverage": "provider_key"}
+    said = {"protection": KEYED, "repeat": SAFE | {"errors_replayed": errors}}
+    assert paths(**said, **answer(**denied)) == ["$.answers[0].coverage"] * count
+    assert paths(**said, **answer(**denied | {"coverage": "attempt"})) == []
+
+
 def test_a_text_shows_no_end():
     """A state stands in a document; a text has none."""
     text = {"format": "icalendar", "payload": "/t", "properties": ["UID"]}

@@ -20,7 +20,7 @@ _NO_CONDITION = ("accept", "content-", "user-agent")
 
 
 def flaws(contract: Contract) -> Iterator[tuple[str, str]]:
-    """Name what is wrong with each fence: it takes the original's place by the same condition, and does nothing else."""
+    """Name what is wrong with each fence: it takes the original's place by its condition, and does nothing else."""
     protection, repeat = contract.protection, contract.repeat
     for index, fence in enumerate(contract.fences):
         path = f"$.fences[{index}]"
@@ -83,8 +83,10 @@ def _holds_payload(contract: Contract, original: RequestTemplate, fence: Request
 
 def _compared(contract: Contract) -> Iterator[str]:
     """Every field of the payload by which the contract tells the effect."""
-    for rule in (*contract.answers, *contract.webhooks):
-        yield from rule.match
+    for answer in contract.answers:
+        yield from answer.match
+    for event in contract.webhooks:
+        yield from event.match
     for look in contract.looks:
         yield from look.match.material
         yield from (look.match.text.payload,) if look.match.text else ()

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from counterfoil.domain import barrier, pointer
+from counterfoil.domain import barrier, body, pointer
 from counterfoil.domain.carrier import carries
-from counterfoil.domain.contract import KEYED, AnswerRule, By, Clause, Confidence, Contract, Look
+from counterfoil.domain.contract import KEYED, AnswerRule, By, Clause, Confidence, Contract, Look, Scalar
 from counterfoil.domain.sure import is_sure
 from counterfoil.domain.template import LookTemplate, RequestTemplate, problems, texts, uses
 
@@ -43,6 +43,7 @@ def check(contract: Contract) -> tuple[Problem, ...]:
             _looks,
             _webhooks,
             _followed,
+            _ends,
             barrier.flaws,
             _automatic,
             _retention,
@@ -169,6 +170,11 @@ def _answer(contract: Contract, rule: AnswerRule) -> Iterator[tuple[str, str]]:
         yield "match", "only what an answer says of an effect can be compared with what was asked for"
     if rule.coverage == "provider_key" and contract.protection.kind not in KEYED:
         yield "coverage", "no key protects this action, so no answer speaks for all attempts with it"
+    if rule.coverage == "provider_key" and denies and contract.repeat.errors_replayed is not True:
+        yield (
+            "coverage",
+            "a denial that is not a repeated one says nothing of an earlier attempt, which may have landed",
+        )
     if rule.coverage == "operation":
         yield "coverage", "one answer never speaks for the whole operation"
 
@@ -260,6 +266,29 @@ def _followed(contract: Contract) -> Iterator[tuple[str, str]]:
         yield "$.follow_seconds", "nothing is followed: no end is named"
     if contract.follow_seconds <= contract.read_budget.first_after_seconds:
         yield "$.follow_seconds", "is over before the first look"
+
+
+def _ends(contract: Contract) -> Iterator[tuple[str, str]]:
+    """One state has one end: by whichever clause it is read, the others must not say the opposite."""
+    for index, end in enumerate(contract.terminal):
+        path = f"$.terminal[{index}].state"
+        for before, other in enumerate(contract.terminal[:index]):
+            if (
+                other.finding != end.finding
+                and other.state.keys() <= end.state.keys()
+                and _meet(other.state, end.state)
+            ):
+                yield path, f"terminal[{before}] says of this state that it is {other.finding}"
+        for place, rule in enumerate(contract.answers):
+            opposite = {rule.finding, end.finding} == {"succeeded", "rejected"}
+            if opposite and _meet({where: (value,) for where, value in rule.where.items()}, end.state):
+                yield path, f"answers[{place}] says of this state that it is {rule.finding}"
+
+
+def _meet(one: dict[str, tuple[Scalar, ...]], other: dict[str, tuple[Scalar, ...]]) -> bool:
+    """Both speak of a same place, and wherever they do a same value is meant by both."""
+    both = one.keys() & other.keys()
+    return bool(both) and all(any(body.same(a, b) for a in one[where] for b in other[where]) for where in both)
 
 
 def _automatic(contract: Contract) -> Iterator[tuple[str, str]]:
