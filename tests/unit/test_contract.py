@@ -24,7 +24,7 @@ REQUEST = {"method": "POST", "path": "/x"}
 LOOK = {
     "by": "list",
     "request": {"path": "/x"},
-    "match": {},
+    "match": {"reference": "/r"},
     "items": "/items",
     "source": "s",
 }
@@ -419,6 +419,15 @@ def test_what_has_pages_is_not_complete_by_itself():
     assert paths(**look(**paged, complete=True)) == ["$.looks[0].complete"]
     assert paths(**look(**paged, complete={"/next": [None]})) == []
     assert paths(**look(complete=True)) == []
+
+
+@pytest.mark.parametrize("match", [{}, {"account": "scope"}, {"account": "scope", "state": {"/s": ["done"]}}])
+def test_a_look_that_compares_nothing_finds_nothing(match):
+    """It would be paid for, time and again, and never be anything's."""
+    assert paths(**look(match=match)) == ["$.looks[0].match"]
+    for told in ({"reference": "/r"}, {"material": {"/a": "/a"}}):
+        assert paths(**look(match=match | told)) == []
+    assert paths(**look(by="id", items="", request={"path": "/{external_id}"}, match=match | {"noted": True})) == []
 
 
 def test_a_send_knows_no_cursor():

@@ -49,9 +49,21 @@ def repeats(contract: Contract) -> bool:
     return not why_no_repeat(contract)
 
 
+def may_find(look: Look) -> bool:
+    """Something it shows can be ours: account, reference and content can all agree; else it is a candidate at most."""
+    match = look.match
+    compares = bool(match.material) or match.text is not None or match.noted
+    return compares and "unknown" not in (match.account, match.reference)
+
+
+def finds_at_all(contract: Contract) -> bool:
+    """A look may show what was lost on the way back."""
+    return contract.reconcile == "allowed" and any(map(may_find, contract.looks))
+
+
 def finds(contract: Contract) -> bool:
     """What was lost on the way back can be found, by a look of which it is known what it shows."""
-    known = [look for look in contract.looks if look.consistency is not Consistency.UNKNOWN]
+    known = [look for look in contract.looks if look.consistency is not Consistency.UNKNOWN and may_find(look)]
     return contract.reconcile == "allowed" and bool(known)
 
 

@@ -218,6 +218,11 @@ def _look(contract: Contract, look: Look) -> Iterator[tuple[str, str]]:
 def _by_name(look: Look) -> Iterator[tuple[str, str]]:
     if look.match.noted and look.by is not By.ID:
         yield "by", "only what is asked by its own id is ours by that name alone"
+    if look.match.reference == "unknown" and not (look.match.material or look.match.text or look.match.noted):
+        yield (
+            "match",
+            "compares nothing, so it can find nothing: name where an item shows the reference and the content",
+        )
 
 
 def _pages(look: Look) -> Iterator[tuple[str, str]]:
