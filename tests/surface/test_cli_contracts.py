@@ -49,11 +49,35 @@ def test_one_contract_is_told_with_what_follows(commands):
     """Clauses with their sources, consequences and the digest that receipts pin; no name that is none."""
     told = commands("contracts", "show", "stripe.v1.refunds_create", "--json").json
     assert told["digest"].startswith("ct1:")
-    assert told["follows"]["the same key again"] == "up to 2 by itself, while the key protects"
+    quarter = "while the key protects, within 6 h unless a longest_delivery is assumed"
+    assert told["follows"]["the same key again"] == f"up to 2 by itself, {quarter}"
     assert {said["clause"] for said in told["clauses"]} >= {"protection", "repeat", "answers[0]", "looks[0]"}
     assert all(said["source"] in told["contract"]["sources"] for said in told["clauses"])
     refused = commands("contracts", "show", "nobody.knows", "--json")
     assert (refused.code, "nobody.knows" in refused.out) == (4, True)
+
+
+@pytest.mark.parametrize(("kept", "said"), [
+    (86_399, "while the key protects, where a longest_delivery is assumed: it is kept for "),
+    (86_400, "while the key protects, within 6 h unless a longest_delivery is assumed"),
+    ("never_expires", "while the key protects"),
+])  # fmt: skip
+def test_for_how_long_a_key_goes_again_is_told_with_what_it_needs(kept, said):
+    """What a deployment that assumes nothing may count on is what the retry decision grants."""
+    key = contracts.load("lab.key")
+    lasting = msgspec.structs.replace(key.protection, retention_seconds=kept)
+    told = dict(clauses.follows(msgspec.structs.replace(key, protection=lasting)))["the same key again"]
+    assert told.partition(", ")[2].startswith(said)
+
+
+def test_what_a_look_cannot_find_is_not_promised():
+    """A look that takes nothing for ours leaves a lost answer to people."""
+    found = contracts.load("lab.lookup")
+    nobodys = msgspec.structs.replace(found.looks[0].match, account="unknown")
+    blind = msgspec.structs.replace(found, looks=(msgspec.structs.replace(found.looks[0], match=nobodys),))
+    assert dict(clauses.follows(blind))["a lost answer"] == "by a person"
+    assert "never ours" in next(said.says for said in clauses.clauses(blind) if said.clause == "looks[0]")
+    assert "look" in dict(clauses.follows(found))["a lost answer"]
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ REQUEST = {"method": "POST", "path": "/x"}
 LOOK = {
     "by": "list",
     "request": {"path": "/x"},
-    "match": {},
+    "match": {"reference": "/r"},
     "items": "/items",
     "source": "s",
 }
@@ -32,7 +32,12 @@ KEYED = {"kind": "idempotency_key", "source": "s"}
 SAFE = {"same_payload": "replays_answer", "in_flight": "waits", "errors_replayed": True, "source": "s"}
 
 
-FENCE = {"request": {"method": "PUT", "path": "/{provider_key}"}, "won": ["201"], "lost": ["412"], "source": "s"}
+FENCE = {
+    "request": {"method": "PUT", "path": "/{provider_key}", "body": "none"},
+    "won": ["201"],
+    "lost": ["412"],
+    "source": "s",
+}
 NAMED = {
     "protection": {"kind": "natural_key", "carrier": "path", "source": "s"},
     "repeat": {"other_payload": "refused", "in_flight": "refused", "source": "s"},
@@ -408,6 +413,23 @@ def test_a_page_is_asked_for_by_what_the_one_before_says(fields, count):
     assert paths(**look(**fields)) == ["$.looks[0].next_page"] * count
 
 
+def test_what_has_pages_is_not_complete_by_itself():
+    """`complete: true` beside `next_page` would call the first page the whole list."""
+    paged = {"request": {"path": "/x", "query": {"c": "{cursor}"}}, "next_page": "/next"}
+    assert paths(**look(**paged, complete=True)) == ["$.looks[0].complete"]
+    assert paths(**look(**paged, complete={"/next": [None]})) == []
+    assert paths(**look(complete=True)) == []
+
+
+@pytest.mark.parametrize("match", [{}, {"account": "scope"}, {"account": "scope", "state": {"/s": ["done"]}}])
+def test_a_look_that_compares_nothing_finds_nothing(match):
+    """It would be paid for, time and again, and never be anything's."""
+    assert paths(**look(match=match)) == ["$.looks[0].match"]
+    for told in ({"reference": "/r"}, {"material": {"/a": "/a"}}):
+        assert paths(**look(match=match | told)) == []
+    assert paths(**look(by="id", items="", request={"path": "/{external_id}"}, match=match | {"noted": True})) == []
+
+
 def test_a_send_knows_no_cursor():
     """There is nothing to go on from."""
     assert paths(request={"method": "POST", "path": "/x", "query": {"c": "{cursor}"}}) == ["$.request"]
@@ -476,6 +498,49 @@ def test_what_is_followed_is_seen_in_time(fields, path):
     assert paths(**fields) == ([path] if path else [])
 
 
+def ended(*states, where=(), findings=("succeeded", "rejected")):
+    """A contract that follows to these ends, whose answers say what stands in `where`."""
+    ends = [{"state": s, "finding": f, "source": "s"} for s, f in zip(states, findings, strict=False)]
+    answers = [{"status": ["200"], "finding": f, "where": w, "source": "s"} for f, w in where]
+    return paths(**SEEN, terminal=ends, answers=answers)
+
+
+@pytest.mark.parametrize(
+    ("states", "where", "count"),
+    [
+        (({"/s": ["a", "b"]}, {"/s": ["b", "c"]}), (), 1),
+        (({"/s": ["a"]}, {"/s": ["a"], "/t": ["x"]}), (), 1),  # the second is never reached where it holds
+        (({"/s": ["a"], "/t": ["x"]}, {"/s": ["a"]}), (), 0),  # the first is the exception
+        (({"/s": ["a"], "/t": ["x"]}, {"/s": ["a"], "/t": ["y"]}), (), 0),
+        (({"/s": ["a"]}, {"/s": ["b"]}), (), 0),
+        (({"/s": [1]}, {"/s": [True]}), (), 0),
+        (({"/s": ["a"]}, {"/t": ["a"]}), (), 0),
+        (({"/s": ["a"]},), [("rejected", {"/s": "a"})], 1),
+        (({"/s": ["a"]},), [("rejected", {"/s": "a", "/code": 7})], 1),
+        (({"/s": ["x"]}, {"/s": ["a"]}), [("succeeded", {"/s": "a"})], 1),
+        (({"/s": ["a"]},), [("succeeded", {"/s": "a"}), ("accepted", {"/s": "a"}), ("unknown", {"/s": "a"})], 0),
+        (({"/s": ["a"]},), [("rejected", {"/s": "b"}), ("rejected", {"/t": "a"})], 0),
+    ],
+)
+def test_one_state_has_one_end(states, where, count):
+    """Which clause is read first must not decide whether a refund happened; a special case may stand first."""
+    assert ended(*states, where=where) == [f"$.terminal[{len(states) - 1}].state"] * count
+
+
+def test_the_same_end_may_be_said_twice():
+    """Two clauses, two sources, one finding."""
+    assert ended({"/s": ["a"]}, {"/s": ["a"]}, findings=("rejected", "rejected")) == []
+
+
+@pytest.mark.parametrize(("errors", "count"), [(True, 0), (False, 1), ("run_again", 1), ("unknown", 1)])
+def test_r8_a_denial_speaks_for_an_earlier_attempt_only_where_it_is_its_own(errors, count):
+    """Insufficient balance may be so because the first order was filled: only a repeated answer is the first one's."""
+    denied = {"status": ["402"], "finding": "rejected", "coverage": "provider_key"}
+    said = {"protection": KEYED, "repeat": SAFE | {"errors_replayed": errors}}
+    assert paths(**said, **answer(**denied)) == ["$.answers[0].coverage"] * count
+    assert paths(**said, **answer(**denied | {"coverage": "attempt"})) == []
+
+
 def test_a_text_shows_no_end():
     """A state stands in a document; a text has none."""
     text = {"format": "icalendar", "payload": "/t", "properties": ["UID"]}
@@ -494,6 +559,7 @@ def test_a_text_shows_no_end():
         ({"one_shot": True}, ["$.fences[0]"]),
         ({"reconcile": "forbidden"}, ["$.fences[0]"]),
         ({"request": None}, ["$.fences[0].request"]),
+        ({"protection": NAMED["protection"] | {"kind": "idempotency_key"}}, ["$.fences[0]"]),
         ({"fences": [FENCE | {"request": {"method": "PUT", "path": "/other"}}]}, ["$.fences[0].request"]),
         ({"fences": [FENCE | {"won": ["412"]}]}, ["$.fences[0].won"]),
         ({"fences": [FENCE | {"lost": ["200"]}]}, ["$.fences[0].lost"]),

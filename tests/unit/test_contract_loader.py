@@ -164,7 +164,9 @@ def test_all_problems_are_counted(tmp_path):
 
 def test_a_problem_with_what_is_not_there_is_named_at_its_parent(tmp_path):
     """A missing budget has no line of its own."""
-    look = "reconcile: allowed\nlooks: [{by: list, request: {path: /x}, match: {}, items: /i, source: s}]\n"
+    look = (
+        "reconcile: allowed\nlooks: [{by: list, request: {path: /x}, match: {reference: /r}, items: /i, source: s}]\n"
+    )
     assert refused(tmp_path, GOOD + look) == (1, "$.read_budget: looks are allowed and none is budgeted")
 
 

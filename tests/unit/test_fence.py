@@ -43,7 +43,9 @@ from counterfoil.plans.late import late
 NATURAL = contracts.load("lab.natural")
 STAKE = Fence(
     source="register", won=("201",), lost=("412",), headers={"etag": "*"}, where={"/state": "done"},
-    request=RequestTemplate(method="PUT", path="/natural/effects/{provider_key}", body="none"),
+    request=RequestTemplate(
+        method="PUT", path="/natural/effects/{provider_key}", headers={"if-none-match": "*"}, body="none"
+    ),
 )  # fmt: skip
 FENCED = msgspec.structs.replace(NATURAL, fences=(STAKE,))
 OF = action(FENCED)

@@ -55,6 +55,28 @@ def test_a_lost_answer_is_found_by_a_look_that_is_known(contract, finds):
     assert reach.finds(contract) is finds
 
 
+def matching(**fields):
+    """The contract with its one look comparing otherwise."""
+    return looking(match=msgspec.structs.replace(LOOKUP.looks[0].match, **fields))
+
+
+@pytest.mark.parametrize(
+    ("contract", "finds"),
+    [
+        (LOOKUP, True),
+        (matching(account="unknown"), False),
+        (matching(reference="unknown"), False),
+        (matching(material={}), False),
+        (matching(material={}, noted=True), True),
+        (looking(contracts.load("caldav.put_event"), consistency=Consistency.STRONG), True),
+    ],
+)
+def test_a_look_that_can_take_nothing_for_ours_finds_nothing(contract, finds):
+    """One side that is never compared leaves a candidate at most, which is a person's."""
+    assert (reach.finds(contract), reach.finds_at_all(contract)) == (finds, finds)
+    assert not reach.finds_at_all(msgspec.structs.replace(contract, reconcile="forbidden"))
+
+
 @pytest.mark.parametrize(
     ("contract", "disproves"),
     [

@@ -26,6 +26,9 @@ SOUGHT = seek(
 )
 
 
+INCONCLUSIVE = ReadingKind.INCONCLUSIVE
+
+
 def item(**changes):
     """Our effect as the laboratory shows it."""
     ours = {"id": "ef_1", "reference": "op_1", "account": "acct", "state": "done", "payload": PAYLOAD}
@@ -155,16 +158,31 @@ def test_one_weak_field_is_never_enough(changes, kind, reason):
 @pytest.mark.parametrize("reference", ["op_10", "op_", "OP_1", " op_1", 1, None, ...])
 def test_only_the_exact_reference_is_ours(reference):
     """A look-alike reference is another effect's; one without any may be ours, which is for a person to say."""
-    seen = reading(page(item(reference=reference), CONTROL))
+    seen = reading(page(item(reference=reference), CONTROL), changed(by=By.LIST))
     nameless = reference in (None, ...)
     assert seen.kind is (ReadingKind.CANDIDATE if nameless else ReadingKind.ABSENT)
+
+
+@pytest.mark.parametrize("by", [By.KEY, By.CLIENT_REFERENCE])
+@pytest.mark.parametrize("reference", ["op_10", "op_", "OP_1", " op_1", 1, ["op_1"]])
+def test_r72_what_nobody_asked_for_by_that_name_makes_a_look_unhealthy(by, reference):
+    """Whoever cuts names or spells them otherwise may hold ours under another: not absent, whatever it contains."""
+    look = changed(by=by)
+    for strange in (item(reference=reference), item(reference=reference, account="other", payload={"amount": 11})):
+        seen = reading(page(strange, CONTROL), look)
+        assert (seen.kind, seen.reason) == (INCONCLUSIVE, "other_reference")
+    assert reading(page(item(), item(id="ef_2", reference=reference), CONTROL), look).kind is ReadingKind.FOUND
+    for asked in ((), (CONTROL,), (CONTROL, CONTROL)):
+        assert reading(page(*asked), look).kind is ReadingKind.ABSENT
 
 
 def test_r72_a_look_alike_is_at_most_a_candidate():
     """Equal content without our marker is never found; other content without it is nobody's."""
     alike = reading(page(item(reference=""), CONTROL))
     assert (alike.kind, alike.reason) == (ReadingKind.CANDIDATE, "no_reference")
-    assert reading(page(item(reference=None, payload={"amount": 11}), CONTROL)).kind is ReadingKind.ABSENT
+    other = page(item(reference=None, payload={"amount": 11}), CONTROL)
+    assert reading(other, changed(by=By.LIST)).kind is ReadingKind.ABSENT
+    assert reading(other).kind is INCONCLUSIVE  # nobody asked for what has no name
 
 
 def test_a_provider_without_a_marker_shows_candidates_only():
@@ -422,8 +440,9 @@ def test_the_reference_may_be_the_ledgers_key_as_a_uuid():
 PAGED = changed(next_page="/next")
 
 
-def part(*items, cursor="c2", complete=False, status=200):
-    """One page of several."""
+def part(*items, cursor=..., complete=False, status=200):
+    """One page of several; the last one names no next."""
+    cursor = (None if complete else "c2") if cursor is ... else cursor
     shown = {"account": "acct", "complete": complete, "items": list(items), "next": cursor}
     return Replied(status=status, body=json.dumps(shown).encode())
 
@@ -444,6 +463,30 @@ def test_the_next_page_is_where_the_one_before_says():
         Silent(may_have_left=True, reason="read_timeout"),
     )] == [""] * 7  # fmt: skip
     assert next_page(LOOK, part(item())) == ""
+
+
+def test_an_answer_that_names_another_page_is_not_complete():
+    """Whatever else it says of itself, ours may stand there: the page is asked for, and nothing is absent before."""
+    first, second = part(CONTROL, cursor="1", complete=True), part(item(), complete=True)
+    for complete in ("/complete", {"/complete": (True,)}, True):
+        look = changed(next_page="/next", complete=complete)
+        assert next_page(look, first) == "1"
+        assert (bound(first, look=look).kind, bound(first, look=look).reason) == (INCONCLUSIVE, "incomplete")
+        assert bound(first, second, look=look).kind is ReadingKind.FOUND
+    for ends in (None, "", False):
+        assert bound(part(CONTROL, cursor=ends, complete=True)).kind is ReadingKind.ABSENT
+
+
+@pytest.mark.parametrize("cursor", [0, 5, 1.5, True, {"a": 1}, {}, [], ["c2"]])
+def test_a_next_page_that_nobody_can_ask_for_leaves_the_look_inconclusive(cursor):
+    """It names one, by what cannot stand in a request; only the contract's own word makes it an end."""
+    answer = part(CONTROL, cursor=cursor, complete=True)
+    assert (bound(answer).kind, bound(answer).reason) == (INCONCLUSIVE, "next_page_unusable")
+    assert next_page(PAGED, answer) == ""
+    ends = changed(next_page="/next", complete={"/next": ("end", cursor)})
+    if not isinstance(cursor, dict | list):
+        assert bound(answer, look=ends).kind is ReadingKind.ABSENT
+    assert bound(part(CONTROL, cursor="end", complete=True), look=ends).kind is ReadingKind.ABSENT
 
 
 def test_ours_may_stand_on_any_page():

@@ -22,6 +22,8 @@ from counterfoil.domain.contract import (
     Terminal,
     WebhookRule,
 )
+from counterfoil.domain.retry import RETENTION_SECONDS_MIN, RETENTION_SHARE
+from counterfoil.domain.sure import believed
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +46,8 @@ def clauses(contract: Contract) -> list[Said]:
         for i, rule in enumerate(contract.answers)
     ]
     said += [
-        Said(clause=f"looks[{i}]", says=_looked(look), source=look.source) for i, look in enumerate(contract.looks)
+        Said(clause=f"looks[{i}]", says=_looked(believed(contract, look)), source=look.source)
+        for i, look in enumerate(contract.looks)
     ]
     said += [
         Said(clause=f"webhooks[{i}]", says=_heard(rule), source=rule.source) for i, rule in enumerate(contract.webhooks)
@@ -105,7 +108,8 @@ def _looked(look: Look) -> str:
         said.append(f"page by page, by {look.next_page}")
     compared = [*match.material, *(match.text.properties if match.text else ())]
     noted = "ours by the name that its sender noted" if match.noted else "never ours"
-    said.append(f"ours if {' and '.join(_agree(match, compared))}" if compared else noted)
+    ours = compared and reach.may_find(look)
+    said.append(f"ours if {' and '.join(_agree(match, compared))}" if ours else noted)
     missing = reach.why_no_absence(look)
     said.append(
         "not found may prove that it never happened" if not missing else f"not found proves nothing: {missing[0]}"
@@ -147,7 +151,7 @@ def follows(contract: Contract) -> Iterator[tuple[str, str]]:
     """What a deployment may expect: how a lost answer is settled, what is repeated, what is proven."""
     if reach.finds(contract):
         settled = "found by a look of which it is known what it shows"
-    elif contract.looks and contract.reconcile == "allowed":
+    elif reach.finds_at_all(contract):
         settled = "found by a look, if it shows it"
     else:
         settled = "by a person"
@@ -157,8 +161,11 @@ def follows(contract: Contract) -> Iterator[tuple[str, str]]:
     refused = reach.why_no_repeat(contract)
     granted = contract.automatic_attempts.same_key_replay
     by_itself = f"up to {granted} by itself" if granted else "only where somebody asks"
-    yield "the same key again", "never: " + refused[0] if refused else f"{by_itself}, while the key protects"
-    ways = [*(["a fence"] if contract.fences else []), *(["a look"] if reach.disproves_by_look(contract) else [])]
+    yield "the same key again", "never: " + refused[0] if refused else f"{by_itself}, {_protects(contract)}"
+    ways = [
+        *(["a fence"] if reach.disproves_by_fence(contract) else []),
+        *(["a look"] if reach.disproves_by_look(contract) else []),
+    ]
     yield "that it never happened", f"proven by {' or '.join(ways)}" if ways else "never proven"
     if contract.follows:
         within = (
@@ -166,6 +173,18 @@ def follows(contract: Contract) -> Iterator[tuple[str, str]]:
         )
         yield "what is accepted", f"followed by looks to its end{within}; then a person is asked"
     yield "undone by", contract.compensation
+
+
+def _protects(contract: Contract) -> str:
+    """For how long the same key may go again, and what a deployment must say for it."""
+    retention = contract.protection.retention_seconds
+    if isinstance(retention, str):
+        return "while the key protects"
+    if retention < RETENTION_SECONDS_MIN:
+        return f"while the key protects, where a longest_delivery is assumed: it is kept for {lasts(contract)} only"
+    return (
+        f"while the key protects, within {duration(retention / RETENTION_SHARE)} unless a longest_delivery is assumed"
+    )
 
 
 def _reads(budget: ReadBudget) -> str:
@@ -192,7 +211,7 @@ def counts(catalogue: Sequence[Contract]) -> dict[str, Any]:
         "contracts": len(providers),
         "groups": dict(sorted(Counter(c.group.value for c in providers).items())),
         "key_retention_mismatch": sum(map(reach.documented, providers)),
-        "found_by_look": sum(bool(c.looks) and c.reconcile == "allowed" for c in providers),
+        "found_by_look": sum(map(reach.finds_at_all, providers)),
         "found_by_known_look": sum(map(reach.finds, providers)),
         "repeated": sum(map(reach.repeats, providers)),
         "fence_or_absence": sum(map(reach.disproves, providers)),

@@ -221,7 +221,7 @@ class Look(Clause, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """True: the answer is always complete; a pointer: it says so itself, by `true`; values: by one of these, where
     null is what is missing too: `{/next: [null]}`."""
     next_page: CompletePlace | None = None
-    """Where an answer that is not complete says what `{cursor}` asks for the next page; each page is a read."""
+    """Where an answer says what `{cursor}` asks for the next page, and so that it is not complete; each is a read."""
     stable_pages: Tri = "unknown"
     """Pages read one after the other miss nothing that stood there when the first was read."""
     authoritative: Tri = "unknown"

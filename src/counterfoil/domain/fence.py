@@ -11,10 +11,12 @@ from counterfoil.domain.answer import Answer, Replied, Silent
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import Contract, Fence
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.sure import is_sure
 from counterfoil.domain.terms import OneShot
 from counterfoil.domain.words import AttemptClass, Coverage, Discrepancy, Finding, Source
 
 NO_FENCE = "the contract names no such fence"
+UNSURE = "what the contract says of it is inferred or unknown: whatever is answered, it would prove nothing"
 FORBIDDEN = "its destination is not to be touched again: the contract or the policy forbids it"
 HAPPENED = "the effect took place or was accepted, and no fence undoes it"
 CONTRADICTED = "evidence contradicts evidence and nobody has settled it"
@@ -55,6 +57,7 @@ def against_fence(
     findings = {a.finding for a in attempts}
     failed = {
         NO_FENCE: not 0 <= index < len(contract.fences),
+        UNSURE: 0 <= index < len(contract.fences) and not is_sure(contract, contract.fences[index]),
         FORBIDDEN: contract.reconcile != "allowed" or contract.one_shot or one_shot is not OneShot.NO,
         HAPPENED: bool(findings & {Finding.SUCCEEDED, Finding.ACCEPTED}),
         CONTRADICTED: discrepancy is Discrepancy.OPEN,
@@ -80,6 +83,8 @@ def judge_fence(contract: Contract, index: int, answer: Answer, attempt: int) ->
     if not isinstance(answer, Replied) or not answer.complete:
         return _said(answer, attempt, Finding.UNKNOWN, reason="answer_cut")
     fence = contract.fences[index]
+    if not is_sure(contract, fence):
+        return _said(answer, attempt, Finding.UNKNOWN, reason="unsure_source")
     if _won(fence, answer):
         return _said(answer, attempt, Finding.ABSENT, rule=f"fences[{index}].won", coverage=Coverage.OPERATION)
     if reply.matches(answer.status, fence.lost):

@@ -52,7 +52,7 @@ def bound(look: Look, answers: tuple[Answer, ...]) -> Page:
 
 def items_of(look: Look, answer: Answer) -> tuple[tuple[tuple[Replied, object], ...], str]:
     """Every item that one answer shows, and the word for why that is not all; not whole is shown all the same."""
-    shown, page = _page(msgspec.structs.replace(look, complete=True), answer), _page(look, answer)
+    shown, page = _page(msgspec.structs.replace(look, complete=True, next_page=None), answer), _page(look, answer)
     reason = shown.reason or page.reason or ("" if page.whole else "incomplete")
     return tuple((item.reply, item.document) for item in shown.items), reason
 
@@ -92,15 +92,31 @@ def _text_page(answer: Replied) -> Page:
 
 
 def _json_page(look: Look, answer: Replied, document: object) -> Page:
-    whole = _whole(look, document)
-    said = body.at(document, look.next_page) if look.next_page else MISSING
-    cursor = said if isinstance(said, str) else ""
+    cursor = _cursor(look, document)
+    if cursor is None:
+        return Page(reason="next_page_unusable")
+    whole = not cursor and _whole(look, document)
     if not whole and not cursor:
         return Page(reason="incomplete")
     found = body.at(document, look.items) if look.items else [document]
     if not isinstance(found, list):
         return Page(reason="no_items")
     return Page(items=tuple(Item(reply=answer, document=item) for item in found), whole=whole, cursor=cursor)
+
+
+def _cursor(look: Look, document: object) -> str | None:
+    """What asks for the next page; empty where none is named, None where one is named by what cannot ask for it.
+
+    Whatever else it says, an answer that names another page does not show everything. Only a value by which the
+    contract itself says that nothing follows names none.
+    """
+    if look.next_page is None:
+        return ""
+    said = body.at(document, look.next_page)
+    ends = look.complete.get(look.next_page, ()) if isinstance(look.complete, dict) else ()
+    if said is MISSING or said is None or said is False or any(body.same(said, end) for end in ends):
+        return ""
+    return said if isinstance(said, str) else None
 
 
 def _whole(look: Look, document: object) -> bool:

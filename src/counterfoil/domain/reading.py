@@ -19,6 +19,8 @@ from counterfoil.domain.pointer import MISSING
 from counterfoil.domain.template import LookTemplate, Names, document_of, text_of
 from counterfoil.domain.words import Coverage
 
+BY_NAME = frozenset({By.KEY, By.CLIENT_REFERENCE})
+"""Looks that ask for exact names; what is found by an id, or stands in a list, was not asked for by ours."""
 STATE_CHARS_MAX = 120
 """Enough for any state name; a provider's text does not belong in evidence."""
 
@@ -195,7 +197,11 @@ def _verdict(look: Look, page: Page, mine: list[Item], sought: Sought, terminal:
 
 
 def _of_others(look: Look, page: Page, sought: Sought) -> Reading:
-    """Nothing carries our reference: absent, unless something nameless looks like ours."""
+    """Nothing carries our reference: absent, unless something nameless looks like ours, or nobody asked for it.
+
+    Who is asked for exact names and shows another cuts names, spells them otherwise, or did not heed them: ours may be
+    there under a name that is no longer its own.
+    """
     if not look.items and page.items:
         return Reading(kind=ReadingKind.INCONCLUSIVE, reason="other_reference")
     nameless = [i for i in page.items if body.at(i.document, look.match.reference) in (MISSING, None, "")]
@@ -203,6 +209,11 @@ def _of_others(look: Look, page: Page, sought: Sought) -> Reading:
         material = _material(look, item, sought)
         if material and "different" not in material.values():
             return Reading(kind=ReadingKind.CANDIDATE, reason="no_reference", compared=material)
+    asked = named(look, sought)
+    if look.by in BY_NAME and not all(
+        _answers_to(look, item, asked.control) or _answers_to(look, item, asked.negative) for item in page.items
+    ):
+        return Reading(kind=ReadingKind.INCONCLUSIVE, reason="other_reference")
     return Reading(kind=ReadingKind.ABSENT)
 
 

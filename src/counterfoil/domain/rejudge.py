@@ -39,6 +39,7 @@ from counterfoil.domain.reading import Reading, ReadingKind, end_of, states_of
 from counterfoil.domain.record import record_of
 from counterfoil.domain.reply import EXTERNAL_ID_CHARS_MAX
 from counterfoil.domain.result import kept as kept_of
+from counterfoil.domain.sure import believed
 from counterfoil.domain.verdict import coverage_of
 from counterfoil.domain.words import Finding, Source
 
@@ -277,7 +278,7 @@ def _against_look(events: tuple[Event, ...], said: Evidence, kept: _Kept, contra
     if said.finding is Finding.REJECTED and kind is ReadingKind.ENDED:
         return _against_found(look, kept.facts, contract, "rejected")
     if said.finding is Finding.ABSENT:
-        return _against_absent(events, look, place, kind, kept.facts)
+        return _against_absent(events, believed(contract, look), place, kind, kept.facts)
     return f"a look cannot show {said.finding.value}"
 
 

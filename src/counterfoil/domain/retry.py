@@ -10,6 +10,7 @@ from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.contract import KEYED, Contract
 from counterfoil.domain.fence import fenced
 from counterfoil.domain.patience import ATTEMPTS_MAX, PATIENCE, TOO_MANY, against_repeat
+from counterfoil.domain.sure import is_sure
 from counterfoil.domain.terms import OneShot
 from counterfoil.domain.words import AttemptClass, Basis, Discrepancy, Finding
 
@@ -162,13 +163,13 @@ def _against_not_sent(situation: Situation, *, automatic: bool) -> tuple[str, ..
 
 def _against_replay(situation: Situation, *, automatic: bool) -> tuple[str, ...]:
     contract = situation.contract
-    eternal = contract.protection.retention_seconds == "never_expires"
+    eternal = _retention(contract) == "never_expires"
     failed = {
         NOTHING_OPEN: not any(a.open for a in situation.attempts),
         # Also where the key protects for ever: whoever recovers it first records that it is unknown.
         IN_FLIGHT: any(a.finding is None for a in situation.attempts),
         NO_KEY: contract.protection.kind not in KEYED,
-        REPEAT_UNSAFE: not contract.repeat.safe,
+        REPEAT_UNSAFE: not (contract.repeat.safe and is_sure(contract, contract.repeat)),
         NOT_QUIESCED: not (eternal or _quiesced(situation)),
         USED_UP: automatic and _used(situation, AttemptClass.SAME_KEY) >= contract.automatic_attempts.same_key_replay,
     }
@@ -180,7 +181,7 @@ def _against_replay(situation: Situation, *, automatic: bool) -> tuple[str, ...]
 
 
 def _against_retention(situation: Situation) -> tuple[str, ...]:
-    retention = situation.contract.protection.retention_seconds
+    retention = _retention(situation.contract)
     if retention == "never_expires":
         return ()
     if isinstance(retention, str):
@@ -195,6 +196,11 @@ def _against_retention(situation: Situation) -> tuple[str, ...]:
     if retention < RETENTION_SECONDS_MIN:
         return (RETENTION_SHORT,)
     return () if age <= retention / RETENTION_SHARE else (RETENTION_OVER,)
+
+
+def _retention(contract: Contract) -> float | str:
+    """How long the key protects, as far as the source that says so is to be believed."""
+    return contract.protection.retention_seconds if is_sure(contract, contract.protection) else "unknown"
 
 
 def _against_absence(situation: Situation, *, automatic: bool) -> tuple[str, ...]:

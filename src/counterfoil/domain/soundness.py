@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from counterfoil.domain import pointer
-from counterfoil.domain.contract import KEYED, AnswerRule, By, Clause, Confidence, Contract, Look
+from counterfoil.domain import barrier, body, pointer
+from counterfoil.domain.carrier import carries
+from counterfoil.domain.contract import KEYED, AnswerRule, By, Clause, Confidence, Contract, Look, Scalar
+from counterfoil.domain.sure import is_sure
 from counterfoil.domain.template import LookTemplate, RequestTemplate, problems, texts, uses
 
 NEVER_ABSENT = frozenset({"401", "403", "407", "408", "409", "421", "423", "425", "429", "451"})
@@ -41,9 +43,11 @@ def check(contract: Contract) -> tuple[Problem, ...]:
             _looks,
             _webhooks,
             _followed,
-            _fenced,
+            _ends,
+            barrier.flaws,
             _automatic,
             _retention,
+            _unsure,
         )
         for path, problem in found(contract)
     )
@@ -104,7 +108,7 @@ def _requests(contract: Contract) -> Iterator[tuple[str, str]]:
     for where in contract.request.without:
         if not pointer.parse(where):
             yield "$.request.without", "the whole payload cannot be left out"
-    if not _carries(contract, contract.request):
+    if not carries(contract, contract.request):
         yield "$.protection.carrier", f"the request does not carry the key at {contract.protection.carrier!r}"
 
 
@@ -130,30 +134,6 @@ def _own(contract: Contract) -> Iterator[tuple[str, str]]:
             yield "$.protection.length_max", f"{{{word}}} has {chars} characters"
     if protected.format == "uuid" and "{provider_key}" in put and "{provider_uuid}" not in put:
         yield "$.protection.format", "the ledger's own key is a UUID only as {provider_uuid}"
-
-
-def _carries(contract: Contract, request: RequestTemplate) -> bool:
-    """The template puts the key where the protection says it stands."""
-    kind, _, name = contract.protection.carrier.partition(":")
-    words = {"{provider_key}", "{provider_uuid}", "{reference}"}
-    if contract.reference.startswith("payload"):
-        words |= {"{" + contract.reference + "}", "{/" + contract.reference + "}"}
-    match kind:
-        case "header":
-            places: tuple[str, ...] = (request.headers.get(name.lower(), ""),)
-        case "query":
-            value = request.query.get(name, "")
-            places = (value,) if isinstance(value, str) else value
-        case "path":
-            places = (request.path,)
-        case "body":
-            if name in request.put:
-                places = (request.put[name],)
-            else:
-                return contract.reference == f"payload{name}" or request.body not in {"json", "form", "none"}
-        case _:
-            return True
-    return any(word in place for word in words for place in places)
 
 
 def _headers(contract: Contract) -> Iterator[tuple[str, str]]:
@@ -190,6 +170,11 @@ def _answer(contract: Contract, rule: AnswerRule) -> Iterator[tuple[str, str]]:
         yield "match", "only what an answer says of an effect can be compared with what was asked for"
     if rule.coverage == "provider_key" and contract.protection.kind not in KEYED:
         yield "coverage", "no key protects this action, so no answer speaks for all attempts with it"
+    if rule.coverage == "provider_key" and denies and contract.repeat.errors_replayed is not True:
+        yield (
+            "coverage",
+            "a denial that is not a repeated one says nothing of an earlier attempt, which may have landed",
+        )
     if rule.coverage == "operation":
         yield "coverage", "one answer never speaks for the whole operation"
 
@@ -233,6 +218,11 @@ def _look(contract: Contract, look: Look) -> Iterator[tuple[str, str]]:
 def _by_name(look: Look) -> Iterator[tuple[str, str]]:
     if look.match.noted and look.by is not By.ID:
         yield "by", "only what is asked by its own id is ours by that name alone"
+    if look.match.reference == "unknown" and not (look.match.material or look.match.text or look.match.noted):
+        yield (
+            "match",
+            "compares nothing, so it can find nothing: name where an item shows the reference and the content",
+        )
 
 
 def _pages(look: Look) -> Iterator[tuple[str, str]]:
@@ -240,6 +230,8 @@ def _pages(look: Look) -> Iterator[tuple[str, str]]:
         yield "next_page", "`{cursor}` of the request is what it reads: one needs the other"
     if look.next_page is not None and not look.items:
         yield "next_page", "one item has no pages"
+    if look.next_page is not None and look.complete is True:
+        yield "complete", f"`true` has no next page: say by which value there is none, `{{{look.next_page}: [null]}}`"
 
 
 def _controls(look: Look) -> Iterator[tuple[str, str]]:
@@ -281,21 +273,27 @@ def _followed(contract: Contract) -> Iterator[tuple[str, str]]:
         yield "$.follow_seconds", "is over before the first look"
 
 
-def _fenced(contract: Contract) -> Iterator[tuple[str, str]]:
-    """What takes the original's place is refused beside it, and says which of the two it was."""
-    protection, repeat = contract.protection, contract.repeat
-    for index, fence in enumerate(contract.fences):
-        path = f"$.fences[{index}]"
-        if protection.kind not in KEYED or repeat.other_payload != "refused" or repeat.in_flight != "refused":
-            yield path, "nothing documents that the provider refuses an original beside it"
-        if contract.request is None or not _carries(contract, fence.request):
-            yield f"{path}.request", "it does not carry the original's key, so it stands in nobody's way"
-        if contract.one_shot or contract.reconcile != "allowed":
-            yield path, "the contract forbids to touch its destination again"
-        if any(not status.startswith("2") for status in fence.won):
-            yield f"{path}.won", "only a 2xx says that a write took place"
-        if any(not status.startswith("4") for status in fence.lost):
-            yield f"{path}.lost", "only a 4xx says that it did not"
+def _ends(contract: Contract) -> Iterator[tuple[str, str]]:
+    """One state has one end: by whichever clause it is read, the others must not say the opposite."""
+    for index, end in enumerate(contract.terminal):
+        path = f"$.terminal[{index}].state"
+        for before, other in enumerate(contract.terminal[:index]):
+            if (
+                other.finding != end.finding
+                and other.state.keys() <= end.state.keys()
+                and _meet(other.state, end.state)
+            ):
+                yield path, f"terminal[{before}] says of this state that it is {other.finding}"
+        for place, rule in enumerate(contract.answers):
+            opposite = {rule.finding, end.finding} == {"succeeded", "rejected"}
+            if opposite and _meet({where: (value,) for where, value in rule.where.items()}, end.state):
+                yield path, f"answers[{place}] says of this state that it is {rule.finding}"
+
+
+def _meet(one: dict[str, tuple[Scalar, ...]], other: dict[str, tuple[Scalar, ...]]) -> bool:
+    """Both speak of a same place, and wherever they do a same value is meant by both."""
+    both = one.keys() & other.keys()
+    return bool(both) and all(any(body.same(a, b) for a in one[where] for b in other[where]) for where in both)
 
 
 def _automatic(contract: Contract) -> Iterator[tuple[str, str]]:
@@ -317,3 +315,19 @@ def _retention(contract: Contract) -> Iterator[tuple[str, str]]:
     retention = contract.protection.retention_seconds
     if not isinstance(retention, str) and retention <= contract.send_deadline_seconds:
         yield "$.protection.retention_seconds", "is over before one send must have ended"
+
+
+def _unsure(contract: Contract) -> Iterator[tuple[str, str]]:
+    """What was only inferred, or nobody knows, proves no absence, wins no fence and lets nothing go again by itself."""
+    proves: list[tuple[str, Clause]] = [
+        (f"$.looks[{index}]", look)
+        for index, look in enumerate(contract.looks)
+        if look.authoritative is True or look.absence_means == "never_happened"
+    ]
+    proves += [(f"$.fences[{index}]", fence) for index, fence in enumerate(contract.fences)]
+    if contract.automatic_attempts.same_key_replay:
+        proves += [("$.protection", contract.protection), ("$.repeat", contract.repeat)]
+    for path, clause in proves:
+        said = contract.sources.get(clause.source)
+        if said is not None and not is_sure(contract, clause):
+            yield f"{path}.source", f"is {said.confidence.value}: no absence, fence or automatic repeat may rest on it"

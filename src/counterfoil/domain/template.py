@@ -133,6 +133,12 @@ def _placeholders(document: object) -> Iterator[str]:
         yield document
 
 
+def places(text: str) -> tuple[str, ...]:
+    """The places in the payload that a text's placeholders read."""
+    words = (word.removeprefix("/") for word in _PLACEHOLDER.findall(text))
+    return tuple(word.removeprefix("payload") for word in words if word.startswith("payload"))
+
+
 def uses(template: RequestTemplate | LookTemplate, word: str) -> bool:
     """The template holds that placeholder somewhere."""
     return any(word in _PLACEHOLDER.findall(text) for text in texts(template))

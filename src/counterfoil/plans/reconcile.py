@@ -18,6 +18,7 @@ from counterfoil.domain.page import next_page
 from counterfoil.domain.payload import SALT_BYTES, frozen_payload
 from counterfoil.domain.reading import read, seek
 from counterfoil.domain.result import declared
+from counterfoil.domain.sure import believed
 from counterfoil.domain.template import Names
 from counterfoil.domain.verdict import evidence_of
 from counterfoil.domain.words import Standing
@@ -105,7 +106,8 @@ def look_for(history: History, action: Action, draw: Draw, index: int, payload: 
     reading = read(look, answers, sought, action.contract.terminal, more=more)
     last_write = max(quiet_since(history.events), *(a.deadline for a in attempts))
     verdict = absence(
-        look=look, reading=reading, looked_at=history.events[-1].at, elapsed=since_last_write(history.events),
+        look=believed(action.contract, look), reading=reading, looked_at=history.events[-1].at,
+        elapsed=since_last_write(history.events),
         deadline=last_write, longest_delivery=assumed_delivery(begun), quiesced=all(a.quiesced for a in attempts),
     )  # fmt: skip
     evidence = evidence_of(reading, look=look, index=index, attempts=attempts, effect=action.effect, absence=verdict)

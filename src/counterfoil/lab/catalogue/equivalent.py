@@ -10,6 +10,7 @@ from counterfoil.domain.canonical import canonical
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.judge import judge
 from counterfoil.domain.reach import repeats, why_no_absence, why_no_repeat
+from counterfoil.domain.sure import believed
 from counterfoil.lab.behaviour.asked import Asked
 from counterfoil.lab.behaviour.model import Behaviour
 from counterfoil.lab.catalogue.sayable import NOTHING, Reply, readings, replies
@@ -34,7 +35,7 @@ def equivalent(weak: Weakened, contract: Contract, behaviour: Behaviour, asked: 
     if weak.guards == REPEAT:
         return "; ".join(why_no_repeat(weak.contract)[:1])
     if weak.guards == ABSENCE:
-        return "; ".join(why_no_absence(weak.contract.looks[weak.at])[:1])
+        return "; ".join(why_no_absence(believed(weak.contract, weak.contract.looks[weak.at]))[:1])
     if weak.guards == MATCH:
         before, after = (readings(c, weak.at, behaviour) for c in (contract, weak.contract))
         return "" if any(now not in (was, NOTHING) for was, now in zip(before, after, strict=True)) else READ_ALIKE
