@@ -288,6 +288,21 @@ def test_a_finding_of_another_amount_is_a_discrepancy(lost):
     assert (settled.discrepancy, bool(settled.operation.unresolved)) == (Discrepancy.SETTLED, False)
 
 
+def test_denying_what_is_proven_settles_nothing_however_often(desks):
+    """The answer said that it took place: a finding that denies it, once or twice, leaves both to be looked at."""
+    desk, ledger = desks()
+    receipt = desk.call(ledger)
+    for by in ("user:mara", "user:mara", "user:dana"):
+        denied = ledger.resolve(receipt.id, "rejected", evidence={"ticket": "T-1"}, by=by)
+        assert (denied.outcome, denied.discrepancy) == (Outcome.SUCCEEDED, Discrepancy.OPEN)
+        assert denied.operation.unresolved
+    one = ledger.resolve(receipt.id, "succeeded", evidence={"id": "ef_1"}, by="user:jo", attempt=1)
+    assert one.discrepancy is Discrepancy.OPEN  # of one attempt, it says nothing of the whole
+    agreed = ledger.resolve(receipt.id, "succeeded", evidence={"id": "ef_1"}, by="user:jo")
+    assert (agreed.outcome, agreed.discrepancy) == (Outcome.SUCCEEDED, Discrepancy.SETTLED)
+    assert not agreed.operation.unresolved
+
+
 def test_a_finding_of_the_right_amount_or_of_none_settles(lost):
     """A text is what somebody typed; a rejection is about nothing that could be compared."""
     ledger, receipt = lost

@@ -184,11 +184,26 @@ def _other_object(attempt: Attempt, evidence: Evidence) -> bool:
     )
 
 
-def contradiction(before: Discrepancy, evidence: Evidence, *, contradicts: bool) -> Discrepancy:
-    """Whether evidence contradicts evidence after one more piece; only a person's finding settles that it did."""
-    if evidence.settles and before is Discrepancy.OPEN:
+def contradiction(
+    before: Discrepancy, evidence: Evidence, after: tuple[Attempt, ...], *, contradicts: bool
+) -> Discrepancy:
+    """Whether evidence contradicts evidence after one more piece; only a person's finding settles that it did.
+
+    Args:
+        before: whether it did.
+        evidence: the piece.
+        after: the attempts as it left them.
+        contradicts: it denies what was known of one of them.
+    """
+    found = evidence.settles and evidence.source is Source.OPERATOR and is_kept(evidence, after)
+    if found and before is Discrepancy.OPEN:
         return Discrepancy.SETTLED
     return Discrepancy.OPEN if contradicts or evidence.contradicts else before
+
+
+def is_kept(evidence: Evidence, after: tuple[Attempt, ...]) -> bool:
+    """The outcome that stands is the one it says; what is said against proof settles nothing, however often."""
+    return _outcome({a.finding for a in after}, Discrepancy.SETTLED).value == evidence.finding.value
 
 
 def fold(attempts: tuple[Attempt, ...], discrepancy: Discrepancy, *, follows: bool) -> Fold:

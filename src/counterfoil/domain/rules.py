@@ -78,7 +78,7 @@ def advance(  # noqa: PLR0913 - everything that moves an operation
         granted: reads that people added to the contract's budget.
     """
     moved, contradicts = settle(attempts, evidence)
-    after = contradiction(discrepancy, evidence, contradicts=contradicts)
+    after = contradiction(discrepancy, evidence, moved, contradicts=contradicts)
     folded = fold(moved, after, follows=follows)
     step = next_step(contract, moved, folded, after, looks=operation.looks - granted, jitter=jitter)
     silent = evidence.finding is Finding.UNKNOWN and after is discrepancy
