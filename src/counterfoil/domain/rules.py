@@ -177,7 +177,8 @@ def _due_at(step: Next, evidence: Evidence, now: float) -> float:
     if not step.step:
         return 0.0
     facts = evidence.facts
-    earliest, retry_after = facts.get("earliest") or 0.0, facts.get("retry_after_seconds") or 0.0
+    earliest = facts.get("earliest") or 0.0
+    retry_after = evidence.retry_after_seconds or facts.get("retry_after_seconds") or 0.0
     return max(now + step.after_seconds, float(earliest), now + float(retry_after))
 
 

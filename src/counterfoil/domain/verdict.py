@@ -50,6 +50,7 @@ def evidence_of(
         external_id=reading.external_id if happened or finding is Finding.REJECTED else "",
         result=reading.result if happened else None,
         facts=_facts(reading, absence),
+        retry_after_seconds=reading.retry_after_seconds or 0.0,
     )
 
 
@@ -93,8 +94,6 @@ def _facts(reading: Reading, absence: Absence | None) -> dict[str, object]:
         facts["state"] = reading.state
     if reading.kind is not ReadingKind.FOUND and reading.external_id:
         facts["candidates"] = list(reading.external_ids or (reading.external_id,))
-    if reading.retry_after_seconds is not None:
-        facts["retry_after_seconds"] = reading.retry_after_seconds
     if reading.kind is ReadingKind.ABSENT and absence is not None and not absence.proven:
         facts["missing"] = list(absence.missing)
         facts["earliest"] = absence.earliest
