@@ -13,6 +13,7 @@ from counterfoil.domain.errors import BadValue, StoreBusy
 from counterfoil.domain.event import EventKind, evidence_of
 from counterfoil.domain.matching import Match
 from counterfoil.domain.words import Discrepancy, Finding, Outcome, Source
+from counterfoil.runtime.fed import ANOTHERS
 
 
 @pytest.fixture
@@ -227,6 +228,33 @@ def test_an_event_that_fits_two_receipts_is_counted_for_neither(desks):
     (found,) = ledger.evidence.webhook(event(first, key=""), **MARA).found
     assert (found.match, found.operations, found.finding) == (Match.CANDIDATE, (first.id, second.id), "")
     assert (size(ledger, first), size(ledger, second)) == before
+
+
+def test_one_object_proves_one_operation(desks):
+    """A document that names one operation by its key, and the object of another, is nobody's; neither is touched."""
+    desk, ledger = desks("lab.nothing", "reply_lost", "reply_lost")
+    first, second = desk.call(ledger), ledger.pay({"amount": 12}, key="order-2")
+    assert ledger.evidence.webhook(event(first), **MARA).settled
+    before = size(ledger, first), size(ledger, second)
+    statement = ledger.evidence.statement(csv((second.id, "ef_1", ACCOUNT, "12", "paid")), LAYOUT, **MARA)
+    told = ledger.evidence.webhook(event(second, amount=12), **MARA)
+    late = ledger.evidence.answer(ANSWER, status=201, key=second.id, external_id="ef_1", **MARA)
+    for fed in (statement, told, late):
+        (found,) = fed.found
+        assert (found.match, found.finding, found.because) == (Match.CANDIDATE, "", (ANOTHERS,))
+        assert found.operations == (second.id, first.id)
+    assert (size(ledger, first), size(ledger, second)) == before
+    assert ledger.evidence.webhook(event(second, amount=12, identifier="ef_2"), **MARA).settled
+
+
+def test_a_file_that_gives_one_object_to_two_operations_counts_for_neither(desks):
+    """Whichever stands first: one thing happened, and the file does not say whose it is."""
+    desk, ledger = desks("lab.nothing", "reply_lost", "reply_lost")
+    receipts = [desk.call(ledger), ledger.pay({"amount": 12}, key="order-2")]
+    lines = [(receipt.id, "ef_1", ACCOUNT, amount, "paid") for receipt, amount in zip(receipts, (10, 12), strict=True)]
+    fed = ledger.evidence.statement(csv(*lines), LAYOUT, **MARA)
+    assert [(found.match, found.because) for found in fed.found] == [(Match.CANDIDATE, (ANOTHERS,))] * 2
+    assert {ledger.get(receipt.id).outcome for receipt in receipts} == {Outcome.UNKNOWN}
 
 
 def test_the_failure_of_another_object_denies_nothing(desks):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from counterfoil.domain.errors import ReceiptBroken
-from counterfoil.domain.event import History
+from counterfoil.domain.event import SEQ_MAX, History
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.matching import Known, Match, Named, compared, known, match
 from counterfoil.ports.store import Store
@@ -17,6 +17,13 @@ PAGE = 1_024
 """Row numbers read at once."""
 _IDS = "SELECT n, id FROM operation WHERE tenant = ? AND action = ? AND n > ? ORDER BY n LIMIT ?"
 _ID = "SELECT id FROM operation WHERE n = ?"
+# No index holds the names of objects, which every answered call would pay for: one pass over what was observed finds
+# whose one is, and only where a document names one beside a key of our own.
+_OF_OBJECT = f"""SELECT DISTINCT o.id FROM operation o
+    JOIN event e ON e.id > o.n * {SEQ_MAX + 1} AND e.id < (o.n + 1) * {SEQ_MAX + 1}
+    WHERE o.tenant = ? AND o.action = ? AND e.kind IN ('observed', 'removed') AND """  # noqa: S608 - a number
+_NAMES_IT = {True: "instr(e.record, ?) > 0", False: "position(? IN e.record) > 0"}
+"""On SQLite, and on PostgreSQL."""
 UUID_ROW_DIGITS = (8, 13)
 """Where the row number of an operation stands in its key's form as a UUID."""
 
@@ -28,6 +35,19 @@ class Fits(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     match: Match
     compared: dict[str, str]
+
+
+def alone(fits: list[Fits]) -> Fits | None:
+    """The one operation that something speaks of; None where there are several, or its object is another's effect."""
+    matched = [one for one in fits if one.match is Match.MATCHED]
+    return matched[0] if len(matched) == 1 and not any(_has_object(one, matched[0]) for one in fits) else None
+
+
+def _has_object(other: Fits, matched: Fits) -> bool:
+    """It is of the same action and account, and the object that is named stands on its record."""
+    said = other.compared
+    alike = other.action == matched.action and said["account"] != "different"
+    return other is not matched and alike and said["external_id"] == "equal"
 
 
 class Shelf:
@@ -49,7 +69,7 @@ class Shelf:
     def fits(self, named: Named) -> list[Fits]:
         """Every operation that a strong name of it speaks of, with how well it fits."""
         own = self._of_own_key(named.reference)
-        found = [own] if own else self._sharing(named)
+        found = dict.fromkeys([own, *self._with_object(named.external_id)] if own else self._sharing(named))
         fields = {operation: compared(named, self._known[operation][1]) for operation in found}
         return [
             Fits(operation=operation, action=self._known[operation][0], match=match(said), compared=said)
@@ -73,6 +93,21 @@ class Shelf:
             if operation in self._known and reference in self._known[operation][1].references:
                 return operation
         return ""
+
+    def _with_object(self, external_id: str) -> list[str]:
+        """Every operation on whose record that object stands."""
+        if not external_id:
+            return []
+        if self._names is None:
+            self._take_all_with(external_id)
+        return [one for one, (_, stands) in self._known.items() if external_id in stands.external_ids]
+
+    def _take_all_with(self, external_id: str) -> None:
+        said = b'"external_id":' + msgspec.json.encode(external_id)
+        find = _OF_OBJECT + _NAMES_IT[self._store.path is not None]
+        for registered in self._actions.values():
+            for (identifier,) in self._store.query(find, (registered.action.tenant, registered.action.name, said)):
+                self._take(str(identifier))
 
     def _sharing(self, named: Named) -> list[str]:
         self._read()
