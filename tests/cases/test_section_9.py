@@ -145,6 +145,21 @@ def test_nobody_looks_at_an_account_before_its_provider_wants_to_be_asked(book, 
     assert [ledger.get(receipt.id).operation.looks for receipt in receipts] == [1, 0, 0]
 
 
+def test_one_object_proves_one_operation(book, tracker):
+    """The same thing under the references of two: whichever asks second stays unknown, and a person looks at both."""
+    ledger = book()
+    action = guard(ledger, tracker.url(""), "lab.lookup")
+    for number, order in enumerate(("o-1", "o-2")):
+        receipt = action(ISSUE | {"order": order})
+        reference = tracker.requests[-1].headers["x-client-reference"]
+        shown = item("ef_1", ACCOUNT, reference=reference, payload=ISSUE | {"order": order})
+        tracker.shows = reply(200, listing(shown))
+        looked = ledger.reconcile(receipt.id)
+        stands = ("unknown", "open") if number else ("succeeded", "none")
+        assert (looked.outcome.value, looked.discrepancy.value) == stands
+    assert (evidence(looked)[-1]["reason"], looked.lifecycle.value) == ("anothers_object", "manual_review")
+
+
 def test_r73_two_matches_are_a_suspected_duplicate(book, tracker):
     """Two things under our one marker are named apart and a person is asked; nothing is guessed from either."""
     ledger = book()

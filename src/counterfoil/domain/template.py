@@ -132,6 +132,11 @@ def _placeholders(document: object) -> Iterator[str]:
         yield document
 
 
+def words_of(template: RequestTemplate | LookTemplate) -> tuple[str, ...]:
+    """Every placeholder of the template."""
+    return tuple(word.removeprefix("/") for text in texts(template) for word in _PLACEHOLDER.findall(text))
+
+
 def uses(template: RequestTemplate | LookTemplate, word: str) -> bool:
     """The template holds that placeholder somewhere."""
     return any(word in _PLACEHOLDER.findall(text) for text in texts(template))

@@ -54,6 +54,19 @@ def evidence_of(
     )
 
 
+ANOTHERS_OBJECT = "anothers_object"
+"""The object that answers to it is on record as the effect of another operation."""
+
+
+def of_another_operation(evidence: Evidence) -> Evidence:
+    """What a look found where one object would prove two operations: nothing of this one, and a contradiction."""
+    facts = {**evidence.facts, "candidates": [evidence.external_id]}
+    return msgspec.structs.replace(
+        evidence, finding=Finding.UNKNOWN, contradicts=True, reason=ANOTHERS_OBJECT, effect="", external_id="",
+        result=None, facts=facts,
+    )  # fmt: skip
+
+
 def coverage_of(look: Look, kind: ReadingKind) -> Coverage:
     """What a look speaks for, by what it searched by and by what it shows."""
     if kind is ReadingKind.ENDED and look.by is not By.KEY:

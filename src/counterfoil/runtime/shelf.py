@@ -7,23 +7,17 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from counterfoil.domain.errors import ReceiptBroken
-from counterfoil.domain.event import SEQ_MAX, History
+from counterfoil.domain.event import History
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.matching import Known, Match, Named, compared, known, match
 from counterfoil.ports.store import Store
+from counterfoil.runtime.objects import on_record
 from counterfoil.runtime.registered import Registered
 
 PAGE = 1_024
 """Row numbers read at once."""
 _IDS = "SELECT n, id FROM operation WHERE tenant = ? AND action = ? AND n > ? ORDER BY n LIMIT ?"
 _ID = "SELECT id FROM operation WHERE n = ?"
-# No index holds the names of objects, which every answered call would pay for: one pass over what was observed finds
-# whose one is, and only where a document names one beside a key of our own.
-_OF_OBJECT = f"""SELECT DISTINCT o.id FROM operation o
-    JOIN event e ON e.id > o.n * {SEQ_MAX + 1} AND e.id < (o.n + 1) * {SEQ_MAX + 1}
-    WHERE o.tenant = ? AND o.action = ? AND e.kind IN ('observed', 'removed') AND """  # noqa: S608 - a number
-_NAMES_IT = {True: "instr(e.record, ?) > 0", False: "position(? IN e.record) > 0"}
-"""On SQLite, and on PostgreSQL."""
 UUID_ROW_DIGITS = (8, 13)
 """Where the row number of an operation stands in its key's form as a UUID."""
 
@@ -103,11 +97,9 @@ class Shelf:
         return [one for one, (_, stands) in self._known.items() if external_id in stands.external_ids]
 
     def _take_all_with(self, external_id: str) -> None:
-        said = b'"external_id":' + msgspec.json.encode(external_id)
-        find = _OF_OBJECT + _NAMES_IT[self._store.path is not None]
         for registered in self._actions.values():
-            for (identifier,) in self._store.query(find, (registered.action.tenant, registered.action.name, said)):
-                self._take(str(identifier))
+            for operation in on_record(self._store, registered.action.tenant, registered.action.name, external_id):
+                self._take(operation)
 
     def _sharing(self, named: Named) -> list[str]:
         self._read()
