@@ -11,7 +11,7 @@ from tests.cases.stage import document, done, evidence, guard, is_unknown, later
 from tests.integration.wire.servers import Peer, Server
 
 import counterfoil
-from counterfoil.domain import absence
+from counterfoil.domain import absence, looking
 from counterfoil.lab.ground_truth import item
 from counterfoil.lab.processes import Child
 from counterfoil.lab.provider import ACCOUNT
@@ -96,7 +96,7 @@ UNHEALTHY = {
     "401": reply(401, {"error": "unauthorized"}),
     "403": reply(403, {"error": "forbidden"}),
     "404": reply(404, {"error": "not found"}),
-    "429": reply(429, {"error": "slow down"}, retry_after="1"),
+    "429": reply(429, {"error": "slow down"}, retry_after="0"),
     "500": reply(500, {"error": "internal"}),
     "an empty body": reply(200, b""),
     "nothing but null": reply(200, None),
@@ -127,6 +127,37 @@ def test_r73_a_read_that_failed_is_not_a_read_that_found_nothing(book, tracker, 
     absent = ledger.reconcile(receipt.id)
     assert (absent.outcome.value, absent.lifecycle.value) == ("rejected", "safe_to_retry")
     assert tracker.sends() == 1
+
+
+@pytest.mark.parametrize("heard", [reply(429, {}, retry_after="60"), reply(200, WHOLE, retry_after="60")])
+def test_nobody_looks_at_an_account_before_its_provider_wants_to_be_asked(book, tracker, heard):
+    """One look heard Retry-After: no other is made, of no operation and by nobody, and none is paid for."""
+    ledger = book()
+    action = guard(ledger, tracker.url(""), "lab.lookup")
+    receipts = [action(ISSUE | {"order": order}) for order in ("o-1", "o-2", "o-3")]
+    tracker.shows = heard
+    assert is_unknown(ledger.reconcile(receipts[0].id))
+    for receipt in receipts:
+        for look in (ledger.reconcile, ledger.work):
+            assert is_unknown(look(receipt.id))
+    assert ledger.reconcile(receipts[1].id).because == (looking.ASKED_TO_WAIT,)
+    assert sum(seen.method == "GET" for seen in tracker.requests) == 1
+    assert [ledger.get(receipt.id).operation.looks for receipt in receipts] == [1, 0, 0]
+
+
+def test_one_object_proves_one_operation(book, tracker):
+    """The same thing under the references of two: whichever asks second stays unknown, and a person looks at both."""
+    ledger = book()
+    action = guard(ledger, tracker.url(""), "lab.lookup")
+    for number, order in enumerate(("o-1", "o-2")):
+        receipt = action(ISSUE | {"order": order})
+        reference = tracker.requests[-1].headers["x-client-reference"]
+        shown = item("ef_1", ACCOUNT, reference=reference, payload=ISSUE | {"order": order})
+        tracker.shows = reply(200, listing(shown))
+        looked = ledger.reconcile(receipt.id)
+        stands = ("unknown", "open") if number else ("succeeded", "none")
+        assert (looked.outcome.value, looked.discrepancy.value) == stands
+    assert (evidence(looked)[-1]["reason"], looked.lifecycle.value) == ("anothers_object", "manual_review")
 
 
 def test_r73_two_matches_are_a_suspected_duplicate(book, tracker):

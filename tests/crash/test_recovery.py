@@ -118,7 +118,7 @@ def test_a_look_asked_for_crashes_like_one_that_is_due(tmp_path):
         ledger.close()
         if not stopped:
             break
-    assert driver.seen == ["Hand", "Uptime", "Amend", "Amend", "Look", "Amend"]
+    assert driver.seen == ["Hand", "Uptime", "Amend", "Amend", "Look", "Others", "Amend"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

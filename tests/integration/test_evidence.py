@@ -13,6 +13,7 @@ from counterfoil.domain.errors import BadValue, StoreBusy
 from counterfoil.domain.event import EventKind, evidence_of
 from counterfoil.domain.matching import Match
 from counterfoil.domain.words import Discrepancy, Finding, Outcome, Source
+from counterfoil.runtime.fed import ANOTHERS
 
 
 @pytest.fixture
@@ -229,6 +230,33 @@ def test_an_event_that_fits_two_receipts_is_counted_for_neither(desks):
     assert (size(ledger, first), size(ledger, second)) == before
 
 
+def test_one_object_proves_one_operation(desks):
+    """A document that names one operation by its key, and the object of another, is nobody's; neither is touched."""
+    desk, ledger = desks("lab.nothing", "reply_lost", "reply_lost")
+    first, second = desk.call(ledger), ledger.pay({"amount": 12}, key="order-2")
+    assert ledger.evidence.webhook(event(first), **MARA).settled
+    before = size(ledger, first), size(ledger, second)
+    statement = ledger.evidence.statement(csv((second.id, "ef_1", ACCOUNT, "12", "paid")), LAYOUT, **MARA)
+    told = ledger.evidence.webhook(event(second, amount=12), **MARA)
+    late = ledger.evidence.answer(ANSWER, status=201, key=second.id, external_id="ef_1", **MARA)
+    for fed in (statement, told, late):
+        (found,) = fed.found
+        assert (found.match, found.finding, found.because) == (Match.CANDIDATE, "", (ANOTHERS,))
+        assert found.operations == (second.id, first.id)
+    assert (size(ledger, first), size(ledger, second)) == before
+    assert ledger.evidence.webhook(event(second, amount=12, identifier="ef_2"), **MARA).settled
+
+
+def test_a_file_that_gives_one_object_to_two_operations_counts_for_neither(desks):
+    """Whichever stands first: one thing happened, and the file does not say whose it is."""
+    desk, ledger = desks("lab.nothing", "reply_lost", "reply_lost")
+    receipts = [desk.call(ledger), ledger.pay({"amount": 12}, key="order-2")]
+    lines = [(receipt.id, "ef_1", ACCOUNT, amount, "paid") for receipt, amount in zip(receipts, (10, 12), strict=True)]
+    fed = ledger.evidence.statement(csv(*lines), LAYOUT, **MARA)
+    assert [(found.match, found.because) for found in fed.found] == [(Match.CANDIDATE, (ANOTHERS,))] * 2
+    assert {ledger.get(receipt.id).outcome for receipt in receipts} == {Outcome.UNKNOWN}
+
+
 def test_the_failure_of_another_object_denies_nothing(desks):
     """A second object that failed is no effect: what is known stays, without a discrepancy."""
     desk, ledger = desks()
@@ -286,6 +314,21 @@ def test_a_finding_of_another_amount_is_a_discrepancy(lost):
     assert (found.outcome, found.discrepancy) == (Outcome.SUCCEEDED, Discrepancy.OPEN)
     settled = ledger.resolve(receipt.id, "succeeded", evidence=seen, by="user:dana", reason="their fee is on top")
     assert (settled.discrepancy, bool(settled.operation.unresolved)) == (Discrepancy.SETTLED, False)
+
+
+def test_denying_what_is_proven_settles_nothing_however_often(desks):
+    """The answer said that it took place: a finding that denies it, once or twice, leaves both to be looked at."""
+    desk, ledger = desks()
+    receipt = desk.call(ledger)
+    for by in ("user:mara", "user:mara", "user:dana"):
+        denied = ledger.resolve(receipt.id, "rejected", evidence={"ticket": "T-1"}, by=by)
+        assert (denied.outcome, denied.discrepancy) == (Outcome.SUCCEEDED, Discrepancy.OPEN)
+        assert denied.operation.unresolved
+    one = ledger.resolve(receipt.id, "succeeded", evidence={"id": "ef_1"}, by="user:jo", attempt=1)
+    assert one.discrepancy is Discrepancy.OPEN  # of one attempt, it says nothing of the whole
+    agreed = ledger.resolve(receipt.id, "succeeded", evidence={"id": "ef_1"}, by="user:jo")
+    assert (agreed.outcome, agreed.discrepancy) == (Outcome.SUCCEEDED, Discrepancy.SETTLED)
+    assert not agreed.operation.unresolved
 
 
 def test_a_finding_of_the_right_amount_or_of_none_settles(lost):

@@ -114,9 +114,11 @@ def test_a_contradiction_overwrites_nothing(shop):
     shop.intents(1)
     assert shop("run", "lab.jsonl").code == 0
     (found,) = shop("list", "--json").lines
-    said = resolve(shop, found["id"], "--outcome", "rejected", "--evidence", "ticket=T-1", *NAMED, "--json")
-    assert said.code == 1
-    assert (said.json["outcome"], said.json["discrepancy"]) == ("succeeded", "open")
+    for _ in range(2):  # nor does saying it again settle what it contradicts
+        said = resolve(shop, found["id"], "--outcome", "rejected", "--evidence", "ticket=T-1", *NAMED, "--json")
+        assert said.code == 1
+        assert (said.json["outcome"], said.json["discrepancy"]) == ("succeeded", "open")
+        assert "only a finding that agrees with it settles the contradiction" in said.json["happened"][0]
 
 
 def test_what_is_shown_for_confirmation_cannot_move_the_cursor(shop, lost):

@@ -214,4 +214,26 @@ def test_the_deadline_counts_from_the_claim():
 def test_only_a_finding_that_settles_ends_a_discrepancy(before, settles, contradicts, after):
     """What contradicts opens it, also a second time; nothing but a person's finding about an open one ends it."""
     said = evidence(S, source=Source.OPERATOR, settles=settles)
-    assert contradiction(before, said, contradicts=contradicts) is after
+    assert contradiction(before, said, attempts(S), contradicts=contradicts) is after
+
+
+@pytest.mark.parametrize(
+    ("stand", "said", "ends"),
+    [
+        ((S,), S, True),
+        ((S,), R, False),  # proof stays, however often somebody denies it
+        ((S,), A, False),
+        ((A,), A, True),
+        ((R, S), R, False),
+        ((R, B), R, True),
+        ((R, U), R, False),  # one of them may still land
+        ((U,), S, False),
+    ],
+)
+def test_a_finding_settles_only_what_it_agrees_with(stand, said, ends):
+    """A person's word ends a contradiction where the outcome that stands is the one they found, and nobody else's."""
+    found = evidence(said, source=Source.OPERATOR, settles=True)
+    after = contradiction(Discrepancy.OPEN, found, attempts(*stand), contradicts=False)
+    assert after is (Discrepancy.SETTLED if ends else Discrepancy.OPEN)
+    other = evidence(said, source=Source.WEBHOOK, settles=True)
+    assert contradiction(Discrepancy.OPEN, other, attempts(*stand), contradicts=False) is Discrepancy.OPEN

@@ -20,7 +20,7 @@ from counterfoil.domain.reading import ReadingKind, read, seek
 from counterfoil.domain.rejudge import rejudge
 from counterfoil.domain.template import Names
 from counterfoil.domain.words import Coverage, Finding, Lifecycle, Outcome, Standing
-from counterfoil.plans.effects import Look, Now
+from counterfoil.plans.effects import Look, Now, Others
 from counterfoil.plans.follow import FOLLOWED
 from counterfoil.plans.recover import work
 
@@ -53,6 +53,8 @@ def followed(history, answers, at, of=OF):
     paid = ruled(history, plan.send(at).rule, at)
     assert isinstance(plan.send(Amended(history=paid)), Look)
     amend = plan.send(answers)
+    if isinstance(amend, Others):
+        amend = plan.send(())
     after = ruled(paid, amend.rule, at + 1)
     return after, ends(plan, Amended(history=after))
 

@@ -124,8 +124,25 @@ def test_r74_a_forbidden_read_is_never_absence(status):
 
 
 def test_the_providers_word_on_waiting_is_kept():
-    """A refused read may say when to read again."""
-    assert reading(Replied(status=429, headers=(("retry-after", "9"),))).retry_after_seconds == 9.0
+    """A refused read may say when to read again; so may a healthy one, and whatever else the look read."""
+    wait = (("retry-after", "9"),)
+    assert reading(Replied(status=429, headers=wait)).retry_after_seconds == 9.0
+    assert reading(page(item(), CONTROL, headers=wait)).retry_after_seconds == 9.0
+    shown = read(LOOK, (page(item(), CONTROL), Replied(status=503, headers=wait)), SOUGHT)
+    assert shown.retry_after_seconds == 9.0
+    more = (Replied(status=503, headers=(("retry-after", "30"),)), Silent(may_have_left=True, reason="read_timeout"))
+    assert read(LOOK, (page(item(), CONTROL, headers=wait),), SOUGHT, more=more).retry_after_seconds == 30.0
+    assert reading(page(item(), CONTROL)).retry_after_seconds is None
+
+
+def test_nobody_reads_on_where_the_provider_asks_to_wait():
+    """A page that says Retry-After is the last for now, whatever comes after it; 0 is no wait."""
+    shown = {"account": "acct", "complete": False, "items": [], "next": "c2"}
+    answer = Replied(status=200, body=json.dumps(shown).encode())
+    assert next_page(PAGED, answer) == "c2"
+    for wait, cursor in (("0", "c2"), ("9", "")):
+        said = msgspec.structs.replace(answer, headers=(("retry-after", wait),))
+        assert next_page(PAGED, said) == cursor
 
 
 def test_a_look_that_was_not_made_is_inconclusive():

@@ -10,11 +10,12 @@ from tests.crash.stepping import NOON, action, claimed, declined, draw, ends, er
 
 from counterfoil import contracts
 from counterfoil.domain.answer import Replied, Silent
-from counterfoil.domain.command import Amended, Declined
+from counterfoil.domain.command import Amend, Amended, Declined
 from counterfoil.domain.contract import By
 from counterfoil.domain.evidence import Evidence
+from counterfoil.domain.verdict import ANOTHERS_OBJECT
 from counterfoil.domain.words import Coverage, Finding, Outcome, Source, Standing
-from counterfoil.plans.effects import Look
+from counterfoil.plans.effects import Look, Others
 from counterfoil.plans.reconcile import LOOK_SECONDS_MAX, next_look, reconcile
 
 KEY = contracts.load("lab.key")
@@ -43,6 +44,8 @@ def to_look(history, of=None, *, at=NOON + 60):
 def recorded(plan, answers, paid, at=NOON + 61):
     """The evidence a look comes to, and what the plan returns once it is durable."""
     amend = plan.send(answers)
+    if isinstance(amend, Others):
+        amend = plan.send(())
     after = ruled(paid, amend.rule, at)
     return msgspec.json.decode(amend.record, type=Evidence), ends(plan, Amended(history=after))
 
@@ -59,6 +62,31 @@ def test_a_look_that_finds_it_settles_the_unknown():
     assert (evidence.rule, evidence.external_id) == ("looks[0].found", "ef_1")
     assert (ended.standing, ended.operation.outcome) == (Standing.EXISTING, Outcome.SUCCEEDED)
     assert ended.result == {"id": "ef_1", "state": "done"}
+
+
+@pytest.mark.parametrize("others", [(), ("op_2",)])
+def test_an_object_of_another_operation_proves_nothing_of_this_one(others):
+    """It is asked for by the name that the look brought; where another has it, it contradicts and settles nothing."""
+    plan, _, paid = to_look(unknown())
+    asked = plan.send(shown(ITEM))
+    assert isinstance(asked, Others)
+    assert (asked.history, asked.look, asked.external_id) == (paid, 0, "ef_1")
+    amend = plan.send(others)
+    after = ruled(paid, amend.rule, NOON + 61)
+    said = msgspec.json.decode(amend.record, type=Evidence)
+    assert (after.operation.outcome, said.contradicts) == (
+        Outcome.UNKNOWN if others else Outcome.SUCCEEDED,
+        bool(others),
+    )
+    if others:
+        assert (said.finding, said.reason, said.external_id) == (Finding.UNKNOWN, ANOTHERS_OBJECT, "")
+        assert after.operation.step == "review"
+
+
+def test_what_our_own_answer_named_is_not_asked_for_again():
+    """A look that shows the very object that was answered brings no new name."""
+    plan, _, _ = to_look(unknown(external_id="ef_1"))
+    assert isinstance(plan.send(shown(ITEM)), Amend)
 
 
 def test_a_declared_result_is_all_a_look_returns():

@@ -42,7 +42,7 @@ def add(verb: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Do it and return the exit code: 0 where the operation is resolved now."""
     from counterfoil.cli import receipts
-    from counterfoil.cli.deciding import know_contract, opened
+    from counterfoil.cli.deciding import FORESEEN, know_contract, opened
     from counterfoil.cli.decision import decide
     from counterfoil.cli.named import whole
 
@@ -51,13 +51,13 @@ def run(asked: argparse.Namespace) -> int:
         history = ledger.store.load(whole(ledger, asked.operation))
         know_contract(ledger, history)
         stood = history.operation
-        clause = _clause(asked.outcome, evidence, stood)
+        clause = _clause(asked.outcome, evidence, stood, _finding(asked, ledger, history, evidence, FORESEEN))
         decision = decide(asked, stood, clause, first=lambda by: _finding(asked, ledger, history, evidence, by))
         receipt = ledger.resolve(
             stood.id, asked.outcome, evidence=dict(evidence), by=decision.by, reason=decision.reason,
             how=decision.how, attempt=asked.attempt, seen=stood.seq,
         )  # fmt: skip
-        receipts.show(receipt, json=asked.json)
+        receipts.show(receipt, json=asked.json, happened=_against(asked.outcome, receipt.operation))
         return exits.UNSETTLED if receipt.operation.unresolved else exits.DONE
 
 
@@ -72,13 +72,23 @@ def _finding(
     return finding_of(history, asked.outcome, evidence=dict(evidence), contract=contract, **said)
 
 
-def _clause(outcome: str, evidence: dict[str, str], stood: Operation) -> str:
+def _clause(outcome: str, evidence: dict[str, str], stood: Operation, found: Evidence) -> str:
     """The finding as it is confirmed, with what it is going to settle."""
     from counterfoil.domain.words import Discrepancy
 
     seen = ", ".join(f"{name}={value}" for name, value in evidence.items())
-    settles = " and settle the evidence that disagrees" if stood.discrepancy is Discrepancy.OPEN else ""
-    return f"record that it {_CLAUSES[outcome]}{settles}, seen: {seen}"
+    settles = " and settle the evidence that disagrees" if found.settles else ", which settles nothing"
+    return f"record that it {_CLAUSES[outcome]}{settles if stood.discrepancy is Discrepancy.OPEN else ''}, seen: {seen}"
+
+
+def _against(outcome: str, after: Operation) -> list[str]:
+    """Why evidence still contradicts evidence, where the finding is not the outcome that stands."""
+    from counterfoil.domain.words import Discrepancy
+
+    if after.discrepancy is not Discrepancy.OPEN or outcome == after.outcome.value:
+        return []
+    stands = f"the outcome stays {after.outcome.value}, by evidence that a finding does not lower"
+    return [f"{stands}: only a finding that agrees with it settles the contradiction"]
 
 
 _CLAUSES = {

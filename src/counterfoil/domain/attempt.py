@@ -53,7 +53,8 @@ class Attempt(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults
 
 NO_EFFECT = frozenset({Finding.NOT_SENT, Finding.REJECTED, Finding.ABSENT})
 """Findings that say: this attempt did nothing."""
-_HAPPENED = frozenset({Finding.SUCCEEDED, Finding.ACCEPTED})
+HAPPENED = frozenset({Finding.SUCCEEDED, Finding.ACCEPTED})
+"""Findings that say: the effect took place, or will."""
 
 
 class Fold(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +79,7 @@ def settle(attempts: tuple[Attempt, ...], evidence: Evidence) -> tuple[tuple[Att
         # earlier attempt with the same provider key may still write.
         quiesced = attempt.quiesced or (evidence.quiesced and attempt.number == evidence.attempt)
         finding, external_id = attempt.finding, attempt.external_id
-        if attempt.open and attempt.attempt_class is AttemptClass.FENCE and evidence.finding in _HAPPENED:
+        if attempt.open and attempt.attempt_class is AttemptClass.FENCE and evidence.finding in HAPPENED:
             finding = Finding.REJECTED  # the original landed: whatever becomes of the fence, it has lost
         elif attempt.number in covered:
             finding, conflict = _move(attempt, evidence)
@@ -95,7 +96,7 @@ def _covered(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozenset[int
     if evidence.finding in (Finding.NOT_SENT, Finding.UNKNOWN):
         return frozenset({evidence.attempt})  # what one sender knows of its own bytes says nothing of another's
     fences = [a.number for a in attempts if a.attempt_class is AttemptClass.FENCE]
-    if fences and evidence.finding in _HAPPENED:  # a fence causes no effect
+    if fences and evidence.finding in HAPPENED:  # a fence causes no effect
         attempts = tuple(a for a in attempts if a.number not in fences)
         if not attempts:
             return frozenset()
@@ -117,7 +118,7 @@ def _covered_by_key(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozen
 
     An attempt that is known to have done nothing did not cause it, and is no contradiction beside one that may have.
     """
-    if evidence.finding in _HAPPENED:
+    if evidence.finding in HAPPENED:
         causes = frozenset(a.number for a in attempts if a.finding not in NO_EFFECT)
         return causes or frozenset({evidence.attempt})
     return _known_then(attempts, evidence)
@@ -125,7 +126,7 @@ def _covered_by_key(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozen
 
 def _covered_by_operation(attempts: tuple[Attempt, ...], evidence: Evidence) -> frozenset[int]:
     """One effect that is found explains one attempt; a proof that nothing happened speaks for all."""
-    if evidence.finding in _HAPPENED:
+    if evidence.finding in HAPPENED:
         proven = [a.number for a in attempts if a.finding is Finding.SUCCEEDED]
         waiting = [a.number for a in attempts if a.open or a.finding is Finding.ACCEPTED]
         return frozenset((proven or waiting or [attempts[-1].number])[:1])
@@ -171,7 +172,7 @@ def _was_another(attempts: tuple[Attempt, ...], attempt: Attempt, evidence: Evid
     place stands for no attempt that was merely accepted: the proof would be lost.
     """
     own = evidence.finding in (Finding.NOT_SENT, Finding.REJECTED) and evidence.coverage is Coverage.ATTEMPT
-    as_good = {Finding.SUCCEEDED} if attempt.finding is Finding.SUCCEEDED else _HAPPENED
+    as_good = {Finding.SUCCEEDED} if attempt.finding is Finding.SUCCEEDED else HAPPENED
     others = (a for a in attempts if a.number != attempt.number and a.finding in as_good)
     return own and bool(attempt.external_id) and any(a.external_id == attempt.external_id for a in others)
 
@@ -186,11 +187,26 @@ def _other_object(attempt: Attempt, evidence: Evidence) -> bool:
     )
 
 
-def contradiction(before: Discrepancy, evidence: Evidence, *, contradicts: bool) -> Discrepancy:
-    """Whether evidence contradicts evidence after one more piece; only a person's finding settles that it did."""
-    if evidence.settles and before is Discrepancy.OPEN:
+def contradiction(
+    before: Discrepancy, evidence: Evidence, after: tuple[Attempt, ...], *, contradicts: bool
+) -> Discrepancy:
+    """Whether evidence contradicts evidence after one more piece; only a person's finding settles that it did.
+
+    Args:
+        before: whether it did.
+        evidence: the piece.
+        after: the attempts as it left them.
+        contradicts: it denies what was known of one of them.
+    """
+    found = evidence.settles and evidence.source is Source.OPERATOR and is_kept(evidence, after)
+    if found and before is Discrepancy.OPEN:
         return Discrepancy.SETTLED
     return Discrepancy.OPEN if contradicts or evidence.contradicts else before
+
+
+def is_kept(evidence: Evidence, after: tuple[Attempt, ...]) -> bool:
+    """The outcome that stands is the one it says; what is said against proof settles nothing, however often."""
+    return _outcome({a.finding for a in after}, Discrepancy.SETTLED).value == evidence.finding.value
 
 
 def fold(attempts: tuple[Attempt, ...], discrepancy: Discrepancy, *, follows: bool) -> Fold:

@@ -14,7 +14,7 @@ import msgspec
 
 from counterfoil.domain import fence_law
 from counterfoil.domain.approval import Proposed
-from counterfoil.domain.attempt import Attempt, Fold, fold, settle
+from counterfoil.domain.attempt import Attempt, Fold, contradiction, fold, settle
 from counterfoil.domain.coherence import incoherent
 from counterfoil.domain.elapsed import since_last_write
 from counterfoil.domain.errors import ReceiptBroken
@@ -264,10 +264,7 @@ class _Walk:
             self.fault(event.seq, Law.EVIDENCE, f"{evidence.finding.value} by {evidence.source.value}: {against}")
         self.attempts, contradicts = settle(self.attempts, evidence)
         stood = self.discrepancy
-        if evidence.settles and self.discrepancy is Discrepancy.OPEN and evidence.source is Source.OPERATOR:
-            self.discrepancy = Discrepancy.SETTLED
-        elif contradicts or evidence.contradicts:
-            self.discrepancy = Discrepancy.OPEN
+        self.discrepancy = contradiction(stood, evidence, self.attempts, contradicts=contradicts)
         folded = self._folded()
         certain = evidence.finding is not Finding.UNKNOWN
         self.mandate.news(certain=certain, back=folded.unresolved and (certain or self.discrepancy is not stood))

@@ -338,7 +338,7 @@ def unfolded(events: tuple[Event, ...]) -> Iterator[tuple[Event, tuple[Attempt, 
         elif event.kind is EventKind.OBSERVED and attempts:
             evidence = evidence_of(event)
             attempts, contradicts = settle(attempts, evidence)
-            discrepancy = contradiction(discrepancy, evidence, contradicts=contradicts)
+            discrepancy = contradiction(discrepancy, evidence, attempts, contradicts=contradicts)
         yield event, attempts, discrepancy
 
 

@@ -43,6 +43,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a replay returns: JSON, at most RESULT_BYTES_MAX. Stored in the body, never in the hashed record."""
     facts: dict[str, Any] = {}
     """Fields that were compared or observed, by name: the material of a reconstruction. Stored in the body too."""
+    retry_after_seconds: float = 0.0
+    """For how long the provider asked, in answer to a look, that its account is left alone. It stands in the record and
+    not among the facts: it binds other operations, which read no body, and erasure lifts nothing."""
     steady: Steady | None = None
     """When its worker was known to be quiet, where what is still on its way may have to be counted from then."""
     body_digest: str = ""

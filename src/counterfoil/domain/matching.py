@@ -6,11 +6,11 @@ from enum import StrEnum
 
 import msgspec
 
-from counterfoil.domain.contract import Contract
+from counterfoil.domain.contract import Contract, Look
 from counterfoil.domain.errors import PayloadRefused
 from counterfoil.domain.event import History, attempts_of, first_begun
 from counterfoil.domain.payload import frozen_payload
-from counterfoil.domain.template import Names, document_of, text_of
+from counterfoil.domain.template import Names, document_of, text_of, words_of
 
 
 class Match(StrEnum):
@@ -56,6 +56,25 @@ def known(history: History, contract: Contract) -> Known:
         references=tuple(name for name in references if name),
         external_ids=tuple(dict.fromkeys(a.external_id for a in attempts if a.external_id)),
     )
+
+
+def place_of(history: History, contract: Contract, look: Look) -> tuple[str, ...] | None:
+    """Within what the names of objects that a look shows are of one object each: what its request takes from a payload.
+
+    Issue 7 of one project is not issue 7 of another, and the digest of a content is nobody's name; None where nobody
+    can say any more.
+    """
+    words = [word for word in words_of(look.request) if word.startswith("payload")]
+    own = (contract.reference,) if look.match.reference == "path" else ()
+    payload = frozen_payload(history)
+    wanted = [*words, *(word for word in own if word.startswith("payload"))]
+    if wanted and payload is None:
+        return None
+    own_key = (history.operation.id,) if own and not contract.reference.startswith("payload") else ()
+    try:
+        return (*(text_of(document_of(payload or b"{}"), word) for word in wanted), *own_key)
+    except PayloadRefused:
+        return None
 
 
 def _own_reference(history: History, contract: Contract) -> str:

@@ -25,7 +25,6 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
     items: tuple[Item, ...] = ()
     reason: str = ""
-    retry_after_seconds: float | None = None
     whole: bool = True
     """Nothing comes after it."""
     cursor: str = ""
@@ -33,7 +32,9 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def next_page(look: Look, answer: Answer) -> str:
-    """The cursor of the page after this one; empty where the look is complete, or cannot be completed."""
+    """The cursor of the page after this one; empty where the look is complete, or cannot be completed now."""
+    if isinstance(answer, Replied) and reply.retry_after_seconds(answer):
+        return ""  # nobody reads on before it
     page = _page(look, answer)
     return "" if page.reason or page.whole else page.cursor
 
@@ -69,7 +70,7 @@ def _page(look: Look, answer: Answer, *, further: bool = False) -> Page:
     if not further and str(answer.status) in look.absent_status and _says_absent(look, answer):
         return Page()
     if str(answer.status) not in look.found_status:
-        return Page(reason=f"status_{answer.status}", retry_after_seconds=reply.retry_after_seconds(answer))
+        return Page(reason=f"status_{answer.status}")
     if look.match.text is not None:
         return _text_page(answer)
     parsed = body.parse(answer.body)

@@ -12,7 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from counterfoil.domain import body, icalendar, reply
-from counterfoil.domain.answer import Answer
+from counterfoil.domain.answer import Answer, Replied
 from counterfoil.domain.contract import By, Contract, Look, Scalar, Terminal, TextCompare
 from counterfoil.domain.page import Item, Page, bound
 from counterfoil.domain.pointer import MISSING
@@ -70,6 +70,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     negative_control: bool = False
     result: object = None
     retry_after_seconds: float | None = None
+    """The longest that any of its answers asked to wait, healthy or not."""
 
 
 def seek(contract: Contract, *, account: str, payload: bytes, names: Names) -> Sought:
@@ -123,11 +124,19 @@ def read(
         terminal: the states in which what was accepted ends.
         more: the answers of the pages after the first, in order.
     """
+    waits = (reply.retry_after_seconds(answer) for answer in (*answers, *more) if isinstance(answer, Replied))
+    wait = max((seconds for seconds in waits if seconds is not None), default=None)
+    return msgspec.structs.replace(_read(look, answers, sought, terminal, more), retry_after_seconds=wait)
+
+
+def _read(
+    look: Look, answers: tuple[Answer, ...], sought: Sought, terminal: tuple[Terminal, ...], more: tuple[Answer, ...]
+) -> Reading:
     if not answers:
         return Reading(kind=ReadingKind.INCONCLUSIVE, reason="not_made")
     page = bound(look, (answers[0], *more))
     if page.reason:
-        return Reading(kind=ReadingKind.INCONCLUSIVE, reason=page.reason, retry_after_seconds=page.retry_after_seconds)
+        return Reading(kind=ReadingKind.INCONCLUSIVE, reason=page.reason)
     names = named(look, sought)
     positive, negative = _controlled(look, page, answers[1:], sought)
     mine = _distinct(look, [i for i in page.items if _answers_to(look, i, names.reference)], sought)

@@ -78,7 +78,7 @@ def advance(  # noqa: PLR0913 - everything that moves an operation
         granted: reads that people added to the contract's budget.
     """
     moved, contradicts = settle(attempts, evidence)
-    after = contradiction(discrepancy, evidence, contradicts=contradicts)
+    after = contradiction(discrepancy, evidence, moved, contradicts=contradicts)
     folded = fold(moved, after, follows=follows)
     step = next_step(contract, moved, folded, after, looks=operation.looks - granted, jitter=jitter)
     silent = evidence.finding is Finding.UNKNOWN and after is discrepancy
@@ -177,7 +177,8 @@ def _due_at(step: Next, evidence: Evidence, now: float) -> float:
     if not step.step:
         return 0.0
     facts = evidence.facts
-    earliest, retry_after = facts.get("earliest") or 0.0, facts.get("retry_after_seconds") or 0.0
+    earliest = facts.get("earliest") or 0.0
+    retry_after = evidence.retry_after_seconds or facts.get("retry_after_seconds") or 0.0
     return max(now + step.after_seconds, float(earliest), now + float(retry_after))
 
 

@@ -139,6 +139,11 @@ def places(text: str) -> tuple[str, ...]:
     return tuple(word.removeprefix("payload") for word in words if word.startswith("payload"))
 
 
+def words_of(template: RequestTemplate | LookTemplate) -> tuple[str, ...]:
+    """Every placeholder of the template."""
+    return tuple(word.removeprefix("/") for text in texts(template) for word in _PLACEHOLDER.findall(text))
+
+
 def uses(template: RequestTemplate | LookTemplate, word: str) -> bool:
     """The template holds that placeholder somewhere."""
     return any(word in _PLACEHOLDER.findall(text) for text in texts(template))

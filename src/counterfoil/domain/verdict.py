@@ -50,7 +50,21 @@ def evidence_of(
         external_id=reading.external_id if happened or finding is Finding.REJECTED else "",
         result=reading.result if happened else None,
         facts=_facts(reading, absence),
+        retry_after_seconds=reading.retry_after_seconds or 0.0,
     )
+
+
+ANOTHERS_OBJECT = "anothers_object"
+"""The object that answers to it is on record as the effect of another operation."""
+
+
+def of_another_operation(evidence: Evidence) -> Evidence:
+    """What a look found where one object would prove two operations: nothing of this one, and a contradiction."""
+    facts = {**evidence.facts, "candidates": [evidence.external_id]}
+    return msgspec.structs.replace(
+        evidence, finding=Finding.UNKNOWN, contradicts=True, reason=ANOTHERS_OBJECT, effect="", external_id="",
+        result=None, facts=facts,
+    )  # fmt: skip
 
 
 def coverage_of(look: Look, kind: ReadingKind) -> Coverage:
@@ -93,8 +107,6 @@ def _facts(reading: Reading, absence: Absence | None) -> dict[str, object]:
         facts["state"] = reading.state
     if reading.kind is not ReadingKind.FOUND and reading.external_id:
         facts["candidates"] = list(reading.external_ids or (reading.external_id,))
-    if reading.retry_after_seconds is not None:
-        facts["retry_after_seconds"] = reading.retry_after_seconds
     if reading.kind is ReadingKind.ABSENT and absence is not None and not absence.proven:
         facts["missing"] = list(absence.missing)
         facts["earliest"] = absence.earliest

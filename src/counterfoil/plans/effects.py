@@ -11,6 +11,7 @@ from counterfoil.domain.action import Action, Order
 from counterfoil.domain.answer import Answer, Silent
 from counterfoil.domain.attempt import Attempt
 from counterfoil.domain.command import Command
+from counterfoil.domain.event import History
 from counterfoil.domain.intent import Intent
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.steady import Steady
@@ -103,6 +104,15 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     order: LookOrder
 
 
+class Others(msgspec.Struct, frozen=True, kw_only=True):
+    """Read whose effect an object is known to be that a look shows; the reply is the ids of all other operations."""
+
+    history: History
+    action: Action
+    look: int
+    external_id: str
+
+
 class Hand(msgspec.Struct, frozen=True):
     """Ask whether an attempt's worker can still write; the reply is `alive`, `dead` or `unknown`."""
 
@@ -136,5 +146,5 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     error: BaseException | None = None
 
 
-Effect = Command | Validate | Find | Redraw | Rejudge | Form | Send | Look | Hand | Now | Uptime
+Effect = Command | Validate | Find | Redraw | Rejudge | Form | Send | Look | Others | Hand | Now | Uptime
 Plan = Generator[Effect, Any, T]

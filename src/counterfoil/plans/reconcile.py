@@ -8,7 +8,7 @@ from counterfoil.domain import looking
 from counterfoil.domain.absence import absence
 from counterfoil.domain.action import Action, Draw
 from counterfoil.domain.answer import Answer, Silent
-from counterfoil.domain.attempt import Attempt
+from counterfoil.domain.attempt import HAPPENED, Attempt
 from counterfoil.domain.command import Amend, Amended, Declined
 from counterfoil.domain.contract import By
 from counterfoil.domain.elapsed import since_last_write
@@ -20,11 +20,11 @@ from counterfoil.domain.reading import read, seek
 from counterfoil.domain.result import declared
 from counterfoil.domain.sure import believed
 from counterfoil.domain.template import Names
-from counterfoil.domain.verdict import evidence_of
+from counterfoil.domain.verdict import evidence_of, of_another_operation
 from counterfoil.domain.words import Standing
 from counterfoil.plans import observing
 from counterfoil.plans.dispatch import stands
-from counterfoil.plans.effects import Ended, Look, Plan
+from counterfoil.plans.effects import Ended, Look, Others, Plan
 from counterfoil.ports.provider import LookOrder
 
 LOOK_SECONDS_MAX = 30.0
@@ -56,11 +56,22 @@ def reconcile(history: History, action: Action, draw: Draw, *, asked: bool, by: 
     assert isinstance(reply, Amended)  # noqa: S101 - an Amend has no third answer
     # Crash here: the read is paid and not made; the budget is smaller, nothing else changed (test_crash_in_look).
     evidence = yield from look_for(reply.history, action, draw, index, payload, by=by)
+    evidence = yield from _of_one(reply.history, action, index, evidence)
     operation = yield from observing.append(
         history.operation.id, evidence, action.contract, salt=draw.salts[:SALT_BYTES], jitter=draw.jitter
     )
     standing = Standing.UNRESOLVED if operation.unresolved else Standing.EXISTING
     return Ended(operation=operation, standing=standing, result=evidence.result, evidence_rule=evidence.rule)
+
+
+def _of_one(history: History, action: Action, index: int, evidence: Evidence) -> Plan[Evidence]:
+    """One object proves one operation: what a look names is asked for where our own answer did not name it before."""
+    attempts, _ = attempts_of(history.events)
+    named = {"", *(a.external_id for a in attempts)}
+    if evidence.finding not in HAPPENED or evidence.external_id in named:
+        return evidence
+    others = yield Others(history=history, action=action, look=index, external_id=evidence.external_id)
+    return of_another_operation(evidence) if others else evidence
 
 
 def next_look(history: History, action: Action, attempts: tuple[Attempt, ...]) -> int | None:

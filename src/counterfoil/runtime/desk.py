@@ -15,7 +15,7 @@ from counterfoil.domain.pointer import MISSING
 from counterfoil.domain.statement import Entry, Layout, Line
 from counterfoil.ports.store import Store
 from counterfoil.runtime.fed import Found, against, shown
-from counterfoil.runtime.shelf import Fits, Shelf
+from counterfoil.runtime.shelf import Fits, Shelf, alone
 
 Keep = Callable[[Found, History, Evidence, bytes], Found]
 """Puts evidence on record: what is known of its line, the operation, what was judged, and the document it came in."""
@@ -42,16 +42,30 @@ class Desk:
         """Compare every line, record what counts, and say of each what became of it, in the file's order."""
         ours: dict[str, list[tuple[Fits, Line]]] = {}
         said: list[Found] = []
-        for line in lines:
-            fits = self._shelf.fits(line.named(self._layout))
-            matched = [one for one in fits if one.match is Match.MATCHED]
-            if len(matched) == 1:
-                ours.setdefault(matched[0].operation, []).append((matched[0], line))
+        read = [(line, self._shelf.fits(line.named(self._layout))) for line in lines]
+        shared = self._shared(read)
+        for line, fits in read:
+            matched = alone(fits)
+            if matched is not None and self._thing(line, matched) not in shared:
+                ours.setdefault(matched.operation, []).append((matched, line))
             else:
                 said.append(shown(fits or self._in_part(line), line=line.number))
         for operation, about in ours.items():
             said += self._about(operation, [(self._entry(*one), one[0]) for one in about])
         return tuple(sorted(said, key=lambda found: found.line))
+
+    def _shared(self, read: list[tuple[Line, list[Fits]]]) -> set[tuple[str, str, str]]:
+        """The objects that this very file gives to several operations: no line about them is anybody's."""
+        owners: dict[tuple[str, str, str], set[str]] = {}
+        for line, fits in read:
+            matched = alone(fits)
+            if matched is not None and line.named(self._layout).external_id:
+                owners.setdefault(self._thing(line, matched), set()).add(matched.operation)
+        return {thing for thing, operations in owners.items() if len(operations) > 1}
+
+    def _thing(self, line: Line, matched: Fits) -> tuple[str, str, str]:
+        named = line.named(self._layout)
+        return matched.action, named.account, named.external_id
 
     def _entry(self, fits: Fits, line: Line) -> Entry:
         amount = statement.agree(self._amount(fits.operation), statement.amount_of(line, self._layout))

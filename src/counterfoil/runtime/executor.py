@@ -17,11 +17,25 @@ from counterfoil.domain.answer import Answer, Silent
 from counterfoil.domain.canonical import parse
 from counterfoil.domain.command import Amend, Claim, Command, Propose, Reply, Settle
 from counterfoil.domain.errors import CounterfoilError, NotRecorded, StoreUnsafe, Unavailable, UnknownAction
-from counterfoil.plans.effects import Effect, Find, Form, Hand, Look, Now, Redraw, Rejudge, Send, Uptime, Validate
+from counterfoil.plans.effects import (
+    Effect,
+    Find,
+    Form,
+    Hand,
+    Look,
+    Now,
+    Others,
+    Redraw,
+    Rejudge,
+    Send,
+    Uptime,
+    Validate,
+)
 from counterfoil.plans.late import late
 from counterfoil.plans.noting import note
 from counterfoil.ports.provider import Fences, SendOrder
 from counterfoil.ports.store import Store
+from counterfoil.runtime import objects
 from counterfoil.runtime.drawing import Drawer
 from counterfoil.runtime.drive import drive
 from counterfoil.runtime.governance import Governance
@@ -70,6 +84,7 @@ class Executor:
             Form: self._form,
             Send: self._send,
             Look: self._look,
+            Others: lambda e: objects.others(store, e),
             Hand: lambda e: roster.hand(e.attempt.worker, e.attempt.token),
             Now: lambda _: store.now(),
             Uptime: lambda _: store.uptime(),

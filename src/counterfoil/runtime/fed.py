@@ -16,6 +16,7 @@ CANDIDATES_MAX = 10
 UNATTEMPTED = "nothing of it was attempted: that effect is somebody else's"
 NO_SUCH_ATTEMPT = "it had no such attempt"
 SEVERAL = "it fits more than one operation"
+ANOTHERS = "it names one operation, and the object that is on record as the effect of another"
 IN_PART = "it fits in part"
 UNMATCHED = "no receipt has its names"
 
@@ -61,7 +62,7 @@ class Fed(msgspec.Struct, frozen=True, kw_only=True):
 def shown(fits: list[Fits], *, line: int = 0) -> Found:
     """What is shown to people and not counted: it fits nothing, in part, or several."""
     matched = [one for one in fits if one.match is Match.MATCHED]
-    because = SEVERAL if len(matched) > 1 else IN_PART if fits else UNMATCHED
+    because = SEVERAL if len(matched) > 1 else ANOTHERS if matched else IN_PART if fits else UNMATCHED
     return Found(
         line=line, match=Match.CANDIDATE if fits else Match.UNMATCHED, because=(because,),
         operations=tuple(one.operation for one in fits[:CANDIDATES_MAX]), compared=fits[0].compared if fits else {},

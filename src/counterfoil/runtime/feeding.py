@@ -29,7 +29,7 @@ from counterfoil.runtime.desk import Desk
 from counterfoil.runtime.fed import Fed, Found, against, shown, stands
 from counterfoil.runtime.given import checked_count, checked_decider, checked_reason, checked_text
 from counterfoil.runtime.registered import Registered
-from counterfoil.runtime.shelf import Fits, Shelf
+from counterfoil.runtime.shelf import Fits, Shelf, alone
 from counterfoil.runtime.statements import Broken, read
 
 if TYPE_CHECKING:
@@ -110,21 +110,21 @@ class Feeding:
         shelf = Shelf(self._ledger.store, actions)
         heard: dict[str, webhook.Heard] = {}
         fits: list[Fits] = []
-        for one in (registered.action for registered in actions):
-            found = webhook.hear(one.contract, content, one.account)
+        for action_ in (registered.action for registered in actions):
+            found = webhook.hear(action_.contract, content, action_.account)
             if found is not None:
-                heard[one.name] = found
-                fits += [f for f in shelf.fits(found.named) if f.action == one.name]
+                heard[action_.name] = found
+                fits += [f for f in shelf.fits(found.named) if f.action == action_.name]
 
         def judged(history: History, one: Action) -> Evidence:
             payload = frozen_payload(history) or b""
             said = webhook.judge(one.contract, heard[one.name], effect=one.effect, payload=payload)
             return declared(said, one.result)
 
-        alone = self._alone(fits, judged, Source.WEBHOOK, feeder, document=document)
+        one = self._alone(fits, judged, Source.WEBHOOK, feeder, document=document)
         if not heard:
-            alone = msgspec.structs.replace(alone, because=(NO_CLAUSE,))
-        return Fed(source=Source.WEBHOOK, digest=_digest(content), found=(alone,), unreadable=shelf.unreadable)
+            one = msgspec.structs.replace(one, because=(NO_CLAUSE,))
+        return Fed(source=Source.WEBHOOK, digest=_digest(content), found=(one,), unreadable=shelf.unreadable)
 
     def statement(  # noqa: PLR0913 - a statement has this many parts
         self, content: bytes, layout: Layout, *, by: str, reason: str, form: str = "csv", delimiter: str = ",",
@@ -170,19 +170,19 @@ class Feeding:
         attempt: int | None = None,
     ) -> Found:  # fmt: skip
         """Put one document about one operation on record; what fits several, or in part, is shown and not counted."""
-        matched = [one for one in fits if one.match is Match.MATCHED]
-        if len(matched) != 1:
+        matched = alone(fits)
+        if matched is None:
             return shown(fits)
-        history = self._ledger.store.load(matched[0].operation)
-        found = Found(match=Match.MATCHED, operations=(matched[0].operation,), compared=matched[0].compared)
+        history = self._ledger.store.load(matched.operation)
+        found = Found(match=Match.MATCHED, operations=(matched.operation,), compared=matched.compared)
         refused = against(history, attempt)
         if refused:
             return msgspec.structs.replace(found, match=Match.CANDIDATE, because=(refused,))
-        action = self._ledger.registered(matched[0].action).action
+        action = self._ledger.registered(matched.action).action
         said = judged(history, action)
         if not fed.is_pinned(history, action.contract_digest):
             said = fed.unjudged(said)
-        elif matched[0].compared["external_id"] == "different":
+        elif matched.compared["external_id"] == "different":
             said = fed.of_another(said)
         attempts, _ = attempts_of(history.events)
         said = fed.handed_in(said, source, feeder, attempts, named=attempt)

@@ -103,7 +103,7 @@ class _Walk:
         elif isinstance(record, Evidence) and self._attempts:
             stood = self._discrepancy
             self._attempts, contradicts = settle(self._attempts, record)
-            self._discrepancy = contradiction(stood, record, contradicts=contradicts)
+            self._discrepancy = contradiction(stood, record, self._attempts, contradicts=contradicts)
             certain = record.finding is not Finding.UNKNOWN
             self._overrides = () if certain else self._overrides
             told = certain or self._discrepancy is not stood

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from counterfoil.domain import seen
+from counterfoil.domain.attempt import is_kept, settle
 from counterfoil.domain.contract import Contract
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.event import History, attempts_of
@@ -58,7 +61,7 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
     attempt: int | None,
     contract: Contract,
 ) -> Evidence:
-    """Turn what a person found into evidence; of the whole operation, it settles a discrepancy that stands open.
+    """Turn what a person found into evidence; of the whole operation, it settles an open discrepancy it agrees with.
 
     What the contract compares is compared with what was asked for: a success of another amount contradicts.
 
@@ -73,13 +76,12 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
         raise BadValue("operation", history.operation.id, wanted="nothing of it was attempted, so nothing can be found")
     if attempt is not None:
         checked_count("attempt", attempt, least=1, most=len(attempts))
-    settles = history.operation.discrepancy is Discrepancy.OPEN and attempt is None
     facts: dict[str, Any] = {"by": by, "how": how, "reason": reason, "evidence": evidence}
     compared = seen.compared(contract, evidence, frozen_payload(history))
     if compared:
         facts["compared"] = compared
     happened = _FINDINGS[outcome] is not Finding.REJECTED
-    return Evidence(
+    found = Evidence(
         source=Source.OPERATOR,
         finding=_FINDINGS[outcome],
         attempt=attempt or attempts[-1].number,
@@ -88,10 +90,12 @@ def finding_of(  # noqa: PLR0913 - a finding has this many parts
         by=by,
         how=how,
         why=reason,
-        settles=settles,
-        contradicts=happened and not settles and "different" in compared.values(),
         external_id=seen.external_id(contract, evidence),
         # What was seen is all that a replay can return: the function's own answer was lost.
         result=dict(evidence) if happened else None,
         facts=facts,
     )
+    open_ = history.operation.discrepancy is Discrepancy.OPEN and attempt is None
+    settles = open_ and is_kept(found, settle(attempts, found)[0])
+    contradicts = happened and not settles and "different" in compared.values()
+    return msgspec.structs.replace(found, settles=settles, contradicts=contradicts)

@@ -11,6 +11,7 @@ from counterfoil.domain.event import History
 from counterfoil.domain.identifier import row_number
 from counterfoil.domain.matching import Known, Match, Named, compared, known, match
 from counterfoil.ports.store import Store
+from counterfoil.runtime.objects import on_record
 from counterfoil.runtime.registered import Registered
 
 PAGE = 1_024
@@ -28,6 +29,19 @@ class Fits(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     match: Match
     compared: dict[str, str]
+
+
+def alone(fits: list[Fits]) -> Fits | None:
+    """The one operation that something speaks of; None where there are several, or its object is another's effect."""
+    matched = [one for one in fits if one.match is Match.MATCHED]
+    return matched[0] if len(matched) == 1 and not any(_has_object(one, matched[0]) for one in fits) else None
+
+
+def _has_object(other: Fits, matched: Fits) -> bool:
+    """It is of the same action and account, and the object that is named stands on its record."""
+    said = other.compared
+    alike = other.action == matched.action and said["account"] != "different"
+    return other is not matched and alike and said["external_id"] == "equal"
 
 
 class Shelf:
@@ -49,7 +63,7 @@ class Shelf:
     def fits(self, named: Named) -> list[Fits]:
         """Every operation that a strong name of it speaks of, with how well it fits."""
         own = self._of_own_key(named.reference)
-        found = [own] if own else self._sharing(named)
+        found = dict.fromkeys([own, *self._with_object(named.external_id)] if own else self._sharing(named))
         fields = {operation: compared(named, self._known[operation][1]) for operation in found}
         return [
             Fits(operation=operation, action=self._known[operation][0], match=match(said), compared=said)
@@ -73,6 +87,19 @@ class Shelf:
             if operation in self._known and reference in self._known[operation][1].references:
                 return operation
         return ""
+
+    def _with_object(self, external_id: str) -> list[str]:
+        """Every operation on whose record that object stands."""
+        if not external_id:
+            return []
+        if self._names is None:
+            self._take_all_with(external_id)
+        return [one for one, (_, stands) in self._known.items() if external_id in stands.external_ids]
+
+    def _take_all_with(self, external_id: str) -> None:
+        for registered in self._actions.values():
+            for operation in on_record(self._store, registered.action.tenant, registered.action.name, external_id):
+                self._take(operation)
 
     def _sharing(self, named: Named) -> list[str]:
         self._read()

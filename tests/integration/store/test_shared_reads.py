@@ -15,6 +15,7 @@ from counterfoil.domain import looking, rules
 from counterfoil.domain.command import Amend, Amended, Declined
 from counterfoil.domain.event import EventKind, encode
 from counterfoil.domain.words import Finding, Outcome, Source
+from counterfoil.plans.observing import sealed
 from counterfoil.store import locks, reading
 from counterfoil.store.postgresql import PostgresStore
 from counterfoil.store.sqlite import SqliteStore
@@ -43,10 +44,11 @@ def unknown(store):
     return wanted.id
 
 
-def answered(store, operation, **facts):
-    """What a look heard."""
-    said = evidence(Finding.UNKNOWN, source=Source.LOOK, rule="looks[0].inconclusive", facts=facts)
-    rule = rules.observe(said, encode(said), SALT, LOOKED_AT)
+def answered(store, operation, **said):
+    """What a look heard, written as the plans write it: its facts stand in a body that may be erased."""
+    heard = {"source": Source.LOOK, "rule": "looks[0].inconclusive", "facts": {"items": 0}} | said
+    kept = sealed(evidence(Finding.UNKNOWN, **heard), SALT)
+    rule = rules.observe(kept.evidence, kept.line, kept.body, LOOKED_AT)
     return store.write(Amend(operation=operation, rule=rule))
 
 
@@ -69,6 +71,21 @@ def test_the_sixth_look_of_a_minute_waits_until_the_first_is_a_minute_old(timed)
     assert b"are spent for now" in waits.events[-1].record
     timed.clock[0] = NOON + 60
     assert isinstance(timed.write(look_at(ids[5], asked=False)), Amended)
+
+
+def test_what_else_is_observed_hides_no_retry_after(timed):
+    """An event that came while the look was out, and a person's finding after it, leave its word in force."""
+    first, second = unknown(timed), unknown(timed)
+    timed.write(look_at(first, looks=0))
+    answered(timed, first, source=Source.WEBHOOK, rule="webhooks[0]")
+    answered(timed, first, retry_after_seconds=90.0)
+    assert timed.write(look_at(second, looks=0)).because == (looking.ASKED_TO_WAIT,)
+    third = unknown(timed)
+    timed.clock[0] = NOON + 91
+    timed.write(look_at(third, looks=0))
+    answered(timed, third, retry_after_seconds=90.0)
+    answered(timed, third, source=Source.OPERATOR, rule="operator.finding")
+    assert timed.write(look_at(second, looks=0)).because == (looking.ASKED_TO_WAIT,)
 
 
 @pytest.mark.parametrize("other", [{"tenant": "b"}, {"account": "b"}, {"provider": "b"}])
