@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from counterfoil import contracts
-from counterfoil.domain.contract import Match, ProtectionKind, TextCompare
+from counterfoil.domain.contract import Match, ProtectionKind, TextCompare, WebhookRule
 from counterfoil.domain.soundness import check
 
 S3, ELASTIC, FIRESTORE, STORAGE, KUBERNETES = (
@@ -98,6 +98,16 @@ def test_a_text_that_is_compared_is_payload():
     kept = ("/bucket", "/key", "/document")
     assert [problem.startswith(PAYLOAD) for _, problem in fenced(contract, body="json", without=kept)] == [True]
     assert fenced(contract, body="json", without=(*kept, "/text")) == []
+
+
+def test_what_an_event_compares_is_payload():
+    """Whatever the provider tells the effect by is of the effect."""
+    event = WebhookRule(where={"/t": "made"}, finding="succeeded", reference="/key", match={"/note": "/n"}, source="x")
+    told = msgspec.structs.replace(S3, sources=S3.sources | {"x": S3.sources["condition"]}, webhooks=(event,))
+    told = msgspec.structs.replace(told, webhooks=(msgspec.structs.replace(event, result=told.result),))
+    kept = ("/bucket", "/key", "/document")
+    assert [problem.startswith(PAYLOAD) for _, problem in fenced(told, body="json", without=kept)] == [True]
+    assert fenced(told, body="json", without=(*kept, "/note")) == []
 
 
 def test_the_whole_payload_is_never_left_out_in_part():
