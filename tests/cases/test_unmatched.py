@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.cases.stage import guard
+from tests.cases.stage import guard, listing, reply
+from tests.integration.wire.servers import Peer, Server
 
 from counterfoil.domain.errors import BadValue
+from counterfoil.lab.ground_truth import item
+from counterfoil.lab.provider import ACCOUNT
+from counterfoil.runtime import fed, unmatched
 
 LIST = {"by": "list", "request": {"path": "/effects", "query": {"limit": "{payload/limit}"}}}
 OF = {"limit": "200"}
@@ -77,6 +81,7 @@ def beside(lab, ledger, receipt, payload):
     lab.faults()
     lab.ask("POST", "/lookup/effects", payload, **{"X-Client-Reference": receipt.id})
     (row,) = [row for row in ledger.unmatched("pay", of=OF).open if row.operations == (receipt.id,)]
+    assert row.match.value == "contradictory"
     return row.because
 
 
@@ -104,6 +109,47 @@ def test_a_thing_of_another_content_is_not_explained(lab, till):
     lab.fault("lose_request")
     receipt = pay({"order": "r15-other", "amount": 10})
     assert beside(lab, ledger, receipt, {"order": "r15-other", "amount": 99}) == "it is not what was asked for"
+
+
+class Shown(Server):
+    """A provider that does what it is asked to, and lists whatever it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(self._serve_one)
+        self.items: list[dict[str, object]] = []
+
+    def _serve_one(self, peer: Peer) -> None:
+        if peer.take().method == "GET":
+            peer.say(reply(200, listing(*self.items)))
+        else:
+            peer.say(reply(201, {"id": f"ef_{len(self.requests)}", "state": "done"}))
+
+
+@pytest.mark.parametrize(
+    ("of", "changes", "kind", "because"),
+    [
+        (0, {}, "explained", ""),
+        (0, {"id": "ef_9"}, "contradictory", unmatched.OTHER_OBJECT),
+        (1, {"id": "ef_1"}, "contradictory", fed.ANOTHERS),
+        (0, {"state": "failed"}, "contradictory", unmatched.ENDED),
+    ],
+)
+def test_what_a_receipt_contradicts_is_not_explained_by_it(book, brief, of, changes, kind, because):
+    """Another object under our reference, one's reference with the other's object, a success that failed."""
+    ledger = book()
+    ends = [{"state": {"/state": ["failed"]}, "finding": "rejected", "source": "front"}]
+    with Shown() as provider:
+        contract = brief("lookup", look=LIST, terminal=ends)
+        pay = guard(ledger, provider.url(""), contract, name="pay")
+        receipts = [pay({"order": order, "amount": 10}) for order in ("u-1", "u-2")]
+        assert [receipt.outcome.value for receipt in receipts] == ["succeeded"] * 2
+        asked = item(f"ef_{of + 1}", ACCOUNT, reference=receipts[of].id, payload={"order": f"u-{of + 1}", "amount": 10})
+        provider.items = [asked | changes]
+        report = ledger.unmatched("pay", of=OF)
+    assert [(row.match.value, row.because, row.operations[0]) for row in report.seen] == [
+        (kind, because, receipts[of].id)
+    ]
+    assert report.clean is (kind == "explained")
 
 
 def test_a_list_that_is_not_whole_says_so(lab, till):

@@ -12,6 +12,7 @@ from tests.integration.wire.servers import Server
 
 import counterfoil
 from counterfoil import contracts
+from counterfoil.cli import stands
 from counterfoil.domain.audit import audit
 from counterfoil.domain.errors import BadValue, NoBasis
 from counterfoil.domain.event import EventKind, begun_of
@@ -96,6 +97,10 @@ def test_a_fence_that_comes_first_settles_it_for_good(ledger, bucket):
     begun = [begun_of(e) for e in ledger.history(receipt.id).events if e.kind is EventKind.BEGUN]
     assert [(b.attempt.attempt_class, b.fence, b.by) for b in begun] == [
         (AttemptClass.FIRST, None, ""), (AttemptClass.FENCE, 0, "user:lea"),
+    ]  # fmt: skip
+    assert stands.why(fenced.operation, fenced.outcome) == "a fence came first, by the provider's word"
+    assert [stands.basis(b, otherwise="the first") for b in begun] == [
+        "the first", f"a fence, decided by user:lea: {WHO['reason']}",
     ]  # fmt: skip
     with pytest.raises(NoBasis) as refused:
         ledger.attempt(receipt.id, by="user:lea")

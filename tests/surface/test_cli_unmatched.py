@@ -40,12 +40,15 @@ def stranger(shop, payload):
 def test_nothing_unexplained_is_0_and_something_is_1(till):
     """Each thing is listed with why no receipt explains it, and counted."""
     clean = till(*WORDS, "--action", "pay", "--of", "limit=200")
-    assert (clean.code, clean.out) == (0, "pay, account acct_lab: 1 explained, 0 candidate, 0 unmatched\n")
+    assert (clean.code, clean.out) == (
+        0,
+        "pay, account acct_lab: 1 explained, 0 candidate, 0 contradictory, 0 unmatched\n",
+    )
     stranger(till, {"n": 99})
     stranger(till, {"n": 0})
     said = till(*WORDS, "--action", "pay", "--of", "limit=200", "--json")
     assert said.code == 1
-    assert said.json["counts"] == {"explained": 1, "candidate": 1, "unmatched": 1}
+    assert said.json["counts"] == {"explained": 1, "candidate": 1, "contradictory": 0, "unmatched": 1}
     assert [row["because"] for row in said.json["open"]] == [
         "its content is that of a receipt, and its names are not", "",
     ]  # fmt: skip

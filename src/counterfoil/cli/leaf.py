@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from counterfoil.cli import marks, sentences
+from counterfoil.cli import marks, sentences, stands
 from counterfoil.cli.marks import AMBER, QUIET, STRONG, Mark, duration, marked, moment, word
 from counterfoil.cli.step import Step
 from counterfoil.cli.steps import CONDITIONS, Negative
@@ -203,9 +203,7 @@ def tried(attempt: Attempt, begun: Begun | None, *, now: float) -> Iterator[Rend
         (f"attempt {attempt.number}", STRONG), f"  {moment(attempt.started_at, fine=True)} UTC",
         ("  on record before the first byte", QUIET),
     )  # fmt: skip
-    basis = "removed" if begun is None else "the first"
-    if begun is not None and begun.basis:
-        basis = f"{begun.basis}: {'; '.join(begun.because)}"
+    basis = "removed" if begun is None else stands.basis(begun, otherwise="the first")
     yield facts(
         [("basis", basis), ("send deadline", f"{moment(attempt.deadline)} UTC"), ("ended", _ended(attempt, now))],
         inset=INSET,

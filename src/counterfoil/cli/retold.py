@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
+from counterfoil.cli import stands
 from counterfoil.cli.leaf import removed_line, short, speaks_of
 from counterfoil.cli.marks import duration, moment
 from counterfoil.cli.story import heard
@@ -162,10 +163,7 @@ def rules(happened: Happened) -> Iterator[tuple[str, str]]:
 
 
 def _why_claimed(happened: Happened, begun: Begun) -> Iterator[tuple[str, str]]:
-    if begun.basis:
-        yield "basis", f"{_cut(begun.basis)}: {_cut('; '.join(begun.because)) or 'no sentence'}"
-    else:
-        yield "basis", "the first attempt of its key"
+    yield "basis", _cut(stands.basis(begun, otherwise="the first attempt of its key"))
     policy = f"policy {short(begun.policy)}" if begun.policy else "no policy in force"
     if begun.rule:
         policy = f"rule {_cut(begun.rule)} of {policy}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from counterfoil.cli.terminal import clipped, safe
+from counterfoil.domain.event import Begun
 from counterfoil.domain.lifecycle import permission_now
 from counterfoil.domain.operation import Operation
 from counterfoil.domain.schedule import CALL, DISPATCH, FOLLOW, LOOK, RECOVER, REPLAY, REST
 from counterfoil.domain.words import Discrepancy, Dispatch, Disposition, Outcome, Permission
 
+TEXT_COLUMNS = 200
+"""Of a name or a reason."""
 _SETTLED_BY = {
     "answer": "the provider's answer",
     "late_answer": "a late answer",
@@ -42,8 +46,22 @@ def why(operation: Operation, outcome: Outcome, permission: Permission | None = 
         return _not_sent(operation, permission or operation.permission)
     finding, _, source = operation.settled_by.partition(":")
     if finding == "absent":
-        return "a look proved it absent"
+        return "a look proved it absent" if source == "look" else "a fence came first, by the provider's word"
     return _SETTLED_BY.get(source, source)
+
+
+def basis(begun: Begun, *, otherwise: str) -> str:
+    """On what an attempt rests, as its claim says: a recorded basis, or for a fence the person who decided it.
+
+    Args:
+        begun: the claim.
+        otherwise: what a first attempt is called.
+    """
+    if begun.fence is not None:
+        return f"a fence, decided by {clipped(begun.by, TEXT_COLUMNS)}: {clipped(begun.reason, TEXT_COLUMNS)}"
+    if not begun.basis:
+        return otherwise
+    return f"{safe(begun.basis)}: {safe('; '.join(begun.because)) or 'no sentence'}"
 
 
 def _not_sent(operation: Operation, permission: Permission) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
     from counterfoil.runtime.unmatched import Seen, Unmatched
 
-WORDS = ("explained", "candidate", "unmatched")
+WORDS = ("explained", "candidate", "contradictory", "unmatched")
 
 
 def options(verb: argparse.ArgumentParser) -> None:

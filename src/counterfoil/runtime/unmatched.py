@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from counterfoil.domain import body
 from counterfoil.domain.canonical import canonical
-from counterfoil.domain.contract import By, Contract, Look
+from counterfoil.domain.contract import By, Contract, Look, Terminal
 from counterfoil.domain.errors import BadValue
 from counterfoil.domain.listing import Listed, Thing, content
 from counterfoil.domain.matching import Match, Named
 from counterfoil.domain.payload import frozen_payload
-from counterfoil.domain.reading import compare
+from counterfoil.domain.reading import compare, end_of, shown, states_of
 from counterfoil.domain.template import document_of
 from counterfoil.domain.words import Dispatch, Outcome
-from counterfoil.runtime.fed import CANDIDATES_MAX, IN_PART, SEVERAL
+from counterfoil.runtime import fed
+from counterfoil.runtime.fed import ANOTHERS, CANDIDATES_MAX
 from counterfoil.runtime.given import checked_text
 from counterfoil.runtime.registered import Registered
-from counterfoil.runtime.shelf import Shelf
+from counterfoil.runtime.shelf import Shelf, alone
 
 if TYPE_CHECKING:
     from counterfoil.runtime.ledger import Ledger
@@ -30,6 +32,8 @@ DOUBLED = "more than one thing answers to that receipt"
 OTHER_CONTENT = "it is not what was asked for"
 DENIED = "its receipt says that nothing happened"
 UNSENT = "its receipt says that nothing was sent"
+OTHER_OBJECT = "its receipt names another object"
+ENDED = "it ended without effect, and its receipt says that it took place"
 CONTENT_ONLY = "its content is that of a receipt, and its names are not"
 
 
@@ -39,6 +43,8 @@ class Explained(StrEnum):
     EXPLAINED = "explained"
     CANDIDATE = "candidate"
     """A receipt fits it in part: for people."""
+    CONTRADICTORY = "contradictory"
+    """A receipt has its names, and says otherwise: for people."""
     UNMATCHED = "unmatched"
 
 
@@ -115,7 +121,7 @@ def report(
     known = {registered.action.control, contract.looks[place].controls.known} - {""}
     things = [t for t in listed.things if _within(t, since, until) and t.reference not in known]
     shelf = Shelf(ledger.store, ledger.registry.values())
-    seen = tuple(_Beside(ledger, shelf, contract.looks[place]).each(things))
+    seen = tuple(_Beside(ledger, shelf, contract.looks[place], contract.terminal).each(things))
     return Unmatched(
         action=registered.action.name, account=registered.action.account, look=place, seen=seen,
         incomplete=listed.reason, unreadable=shelf.unreadable,
@@ -130,8 +136,8 @@ def _within(thing: Thing, since: float | None, until: float | None) -> bool:
 class _Beside:
     """Things beside receipts."""
 
-    def __init__(self, ledger: Ledger, shelf: Shelf, look: Look) -> None:
-        self._ledger, self._shelf, self._look = ledger, shelf, look
+    def __init__(self, ledger: Ledger, shelf: Shelf, look: Look, terminal: tuple[Terminal, ...]) -> None:
+        self._ledger, self._shelf, self._look, self._terminal = ledger, shelf, look, terminal
         self._contents: dict[tuple[str, bytes], list[str]] | None = None
 
     def each(self, things: list[Thing]) -> Iterator[Seen]:
@@ -140,10 +146,15 @@ class _Beside:
         answering = Counter(operations[0] for match, operations, _ in found if match is Match.MATCHED)
         for thing, (match, operations, because) in zip(things, found, strict=True):
             if match is Match.MATCHED:
-                against = DOUBLED if answering[operations[0]] > 1 else self._against(thing, operations[0])
-                yield _seen(thing, Explained.CANDIDATE if against else Explained.EXPLAINED, operations, against)
+                doubled = answering[operations[0]] > 1
+                against = because or self._against(thing, operations[0])
+                kind = Explained.CONTRADICTORY if against else Explained.EXPLAINED
+                yield _seen(
+                    thing, Explained.CANDIDATE if doubled else kind, operations, DOUBLED if doubled else against
+                )
             elif match is Match.CANDIDATE:
-                yield _seen(thing, Explained.CANDIDATE, operations, because)
+                kind = Explained.CONTRADICTORY if because == ANOTHERS else Explained.CANDIDATE
+                yield _seen(thing, kind, operations, because)
             elif alike := self._alike(thing):
                 yield _seen(thing, Explained.CANDIDATE, alike, CONTENT_ONLY)
             else:
@@ -152,11 +163,12 @@ class _Beside:
     def _fits(self, thing: Thing) -> tuple[Match, tuple[str, ...], str]:
         named = Named(account=thing.account, reference=thing.reference, external_id=thing.external_id)
         fits = self._shelf.fits(named)
-        matched = [one.operation for one in fits if one.match is Match.MATCHED]
-        if len(matched) == 1:
-            return Match.MATCHED, (matched[0],), ""
-        every = tuple(one.operation for one in fits[:CANDIDATES_MAX])
-        return Match.CANDIDATE if fits else Match.UNMATCHED, every, SEVERAL if matched else IN_PART
+        matched = alone(fits)
+        if matched is not None:
+            other = matched.compared["external_id"] == "different"
+            return Match.MATCHED, (matched.operation,), OTHER_OBJECT if other else ""
+        said = fed.shown(fits)
+        return said.match, said.operations, said.because[0]
 
     def _against(self, thing: Thing, operation: str) -> str:
         """Why the receipt that has its names does not explain it; empty where it does."""
@@ -166,8 +178,14 @@ class _Beside:
             return UNSENT
         if stood.outcome is Outcome.REJECTED:
             return DENIED
+        if stood.outcome is Outcome.SUCCEEDED and self._end(thing) == "rejected":
+            return ENDED
         compared = compare(self._look.match.material, frozen_payload(history) or b"", thing.document)
         return OTHER_CONTENT if "different" in compared.values() else ""
+
+    def _end(self, thing: Thing) -> str | None:
+        state = {where: shown(body.at(thing.document, where)) for where in states_of(self._look, self._terminal)}
+        return end_of(self._look, state, self._terminal, kept=True)
 
     def _alike(self, thing: Thing) -> tuple[str, ...]:
         """Receipts of the same account and content, whose names it does not have."""
