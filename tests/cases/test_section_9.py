@@ -69,11 +69,11 @@ def test_r72_a_search_that_lags_and_mangles_neither_denies_nor_confirms(book, tr
     stranger = item("ef_9", "acct_lab", payload=ISSUE)
     cut = {**ISSUE, "title": ISSUE["title"][:50].replace("@", "")}
     searches = {
-        "looks[0].absent": listing(),
         "looks[0].candidate no_reference": listing(stranger),
         "looks[0].foreign other_content": listing(tracker.filed(payload=cut)),
         "looks[0].foreign other_account": listing(tracker.filed(account="acct_other")),
-        "looks[0].absent ": listing(item("ef_8", ACCOUNT, reference="another", payload=ISSUE)),
+        "looks[0].inconclusive other_reference": listing(item("ef_8", ACCOUNT, reference="another", payload=ISSUE)),
+        "looks[0].absent": listing(),
     }
     for said, shows in searches.items():
         tracker.shows = reply(200, shows)
