@@ -28,7 +28,9 @@ def world(folder: Path) -> Counts:
     requests: dict[str, dict[int, bool]] = {}
     for effect in lines(folder / EFFECTS) or []:
         if effect["wire"]:
-            late = not held and effect["at"] - sent.get(effect["wire"], effect["at"]) > bound
+            late = (
+                not held and effect["kind"] == "key" and effect["at"] - sent.get(effect["wire"], effect["at"]) > bound
+            )
             requests.setdefault(effect["name"], {})[effect["wire"]] = late
     extra = {name: max(0, len(found) - 1 - said[name]) for name, found in requests.items()}
     beyond = sum(min(count, sum(requests[name].values())) for name, count in extra.items())

@@ -14,11 +14,12 @@ LATE = DELIVERY_SECONDS + 1.0
 OF = {"kind": "key", "name": "op_1", "account": "acct", "payload": b"{}"}
 
 
-def figures(*arrived, held):
+def figures(*arrived, held, kind="key"):
     """Of one operation, a request every ten seconds and the effect each had, so long after it."""
-    wires = [Wire(at=10.0 * n, seq=n, token=f"w.{n}", process="w", **OF) for n in range(1, len(arrived) + 1)]
+    of = OF | {"kind": kind}
+    wires = [Wire(at=10.0 * n, seq=n, token=f"w.{n}", process="w", **of) for n in range(1, len(arrived) + 1)]
     effects = [
-        Effect(at=wire.at + after, seq=wire.seq, id=f"ef_{wire.seq}", wire=wire.seq, **OF)
+        Effect(at=wire.at + after, seq=wire.seq, id=f"ef_{wire.seq}", wire=wire.seq, **of)
         for wire, after in zip(wires, arrived, strict=True)
     ]
     world = SimpleNamespace(
@@ -43,3 +44,8 @@ def figures(*arrived, held):
 def test_only_what_came_too_late_is_forgiven(arrived, held, second):
     """And only in a world that says so (A3); beside it every other second effect counts."""
     assert figures(*arrived, held=held) == second
+
+
+def test_without_a_key_nothing_is_forgiven():
+    """No second request may leave there at all: that it comes late excuses nothing."""
+    assert figures(LATE, 0.1, held=False, kind="nothing") == (1, 0)

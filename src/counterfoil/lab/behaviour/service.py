@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from counterfoil.domain.answer import Replied
 from counterfoil.lab.behaviour.asked import Asked, at, fill, referred
 from counterfoil.lab.behaviour.model import Behaviour, Told
+
+_NUMBERS = itertools.count(1)
 
 
 @dataclass(slots=True)
@@ -202,8 +205,8 @@ class Service:
 
     def add(self, asked: Asked, when: float, state: str = "") -> Thing:
         """Put a thing there, as if somebody had made it; no effect of anything that is watched."""
-        number = len(self.things) + 1
-        made = Thing(f"id_{number}", self.key_of(asked), asked, state or next(iter(self.nature.states)), when)
+        # No two cases of one bench share an object: one is the effect of one operation.
+        made = Thing(f"id_{next(_NUMBERS)}", self.key_of(asked), asked, state or next(iter(self.nature.states)), when)
         self.things.append(made)
         return made
 

@@ -111,9 +111,9 @@ class Truth:
         return [w for w in self.wire if w.name == name]
 
     def late(self, name: str, seconds: float) -> set[int]:
-        """Requests of one operation whose effect came longer after they were written than this."""
-        sent = {w.seq: w.at for w in self.sent(name)}
-        return {e.wire for e in self.of(name) if e.at - sent[e.wire] > seconds}
+        """Requests of one operation under a key whose effect came longer after they were written than this."""
+        sent = {w.seq: w.at for w in self.sent(name) if w.kind == "key"}
+        return {e.wire for e in self.of(name) if e.wire in sent and e.at - sent[e.wire] > seconds}
 
     def said(self, name: str, *verbs: str) -> list[Word]:
         """What people have decided about one operation."""
