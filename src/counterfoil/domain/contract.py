@@ -364,6 +364,8 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return bool(self.terminal)
 
 
+PLACED = frozenset({ProtectionKind.NATURAL_KEY, ProtectionKind.CONDITIONAL_WRITE})
+"""The caller names where it goes."""
 KEYED = frozenset({ProtectionKind.IDEMPOTENCY_KEY, ProtectionKind.NATURAL_KEY, ProtectionKind.CONDITIONAL_WRITE})
 """Protections under which the same request, sent again, is meant to have no second effect."""
 

@@ -10,7 +10,7 @@ from counterfoil.domain.action import Action, Draw
 from counterfoil.domain.answer import Answer, Silent
 from counterfoil.domain.attempt import HAPPENED, Attempt
 from counterfoil.domain.command import Amend, Amended, Declined
-from counterfoil.domain.contract import By
+from counterfoil.domain.contract import PLACED, By
 from counterfoil.domain.elapsed import since_last_write
 from counterfoil.domain.event import History, assumed_delivery, attempts_of, destination_of, first_begun, quiet_since
 from counterfoil.domain.evidence import Evidence
@@ -65,10 +65,14 @@ def reconcile(history: History, action: Action, draw: Draw, *, asked: bool, by: 
 
 
 def _of_one(history: History, action: Action, index: int, evidence: Evidence) -> Plan[Evidence]:
-    """One object proves one operation: what a look names is asked for where our own answer did not name it before."""
+    """One object proves one operation: what a look names is asked for where our own answer did not name it before.
+
+    Not where the caller names the place: what stands there stands there, whoever put it there first.
+    """
     attempts, _ = attempts_of(history.events)
     named = {"", *(a.external_id for a in attempts)}
-    if evidence.finding not in HAPPENED or evidence.external_id in named:
+    placed = action.contract.protection.kind in PLACED
+    if placed or evidence.finding not in HAPPENED or evidence.external_id in named:
         return evidence
     others = yield Others(history=history, action=action, look=index, external_id=evidence.external_id)
     return of_another_operation(evidence) if others else evidence

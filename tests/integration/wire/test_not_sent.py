@@ -89,8 +89,9 @@ def test_a_resolver_that_hangs_is_bounded_by_the_deadline(monkeypatch):
     request = request_to("http://slow.invalid/")
     try:
         assert exchange(request, deadline_seconds=SHORT) == not_sent("dns_timeout")
-        answers = [exchange(request, deadline_seconds=0.001) for _ in range(LOOKUPS_MAX)]
-        assert answers[-1] == not_sent("dns_failed")
+        # Some may be over before they have begun to look: those hold no thread up.
+        answers = (exchange(request, deadline_seconds=0.001) for _ in range(8 * LOOKUPS_MAX))
+        assert not_sent("dns_failed") in answers
         assert sum(thread.name == LOOKUP_THREAD for thread in threading.enumerate()) == LOOKUPS_MAX
     finally:
         release.set()

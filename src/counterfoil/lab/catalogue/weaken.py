@@ -12,6 +12,7 @@ from counterfoil.domain.contract import (
     AnswerRule,
     AutomaticAttempts,
     By,
+    Confidence,
     Consistency,
     Contract,
     Fence,
@@ -90,10 +91,13 @@ def _permits_already(contract: Contract, clause: str) -> bool:
 
 
 def _repeating(contract: Contract, kept: dict[str, Any], repeated: dict[str, Any]) -> Contract:
-    """The contract with other claims about its key, and one automatic repeat where there was none."""
+    """The contract with other claims about its key, as if documented, and one automatic repeat where there was none."""
     granted = max(contract.automatic_attempts.same_key_replay, 1)
+    claimed = {contract.protection.source, contract.repeat.source}
+    sure = {name: _change(contract.sources[name], confidence=Confidence.DOCUMENTED) for name in claimed}
     return _change(
         contract,
+        sources=contract.sources | sure,
         protection=_change(contract.protection, **kept),
         repeat=_change(contract.repeat, **repeated),
         automatic_attempts=AutomaticAttempts(same_key_replay=granted),
