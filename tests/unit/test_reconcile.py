@@ -11,7 +11,7 @@ from tests.crash.stepping import NOON, action, claimed, declined, draw, ends, er
 from counterfoil import contracts
 from counterfoil.domain.answer import Replied, Silent
 from counterfoil.domain.command import Amend, Amended, Declined
-from counterfoil.domain.contract import By
+from counterfoil.domain.contract import By, ProtectionKind
 from counterfoil.domain.evidence import Evidence
 from counterfoil.domain.verdict import ANOTHERS_OBJECT
 from counterfoil.domain.words import Coverage, Finding, Outcome, Source, Standing
@@ -86,6 +86,14 @@ def test_an_object_of_another_operation_proves_nothing_of_this_one(others):
 def test_what_our_own_answer_named_is_not_asked_for_again():
     """A look that shows the very object that was answered brings no new name."""
     plan, _, _ = to_look(unknown(external_id="ef_1"))
+    assert isinstance(plan.send(shown(ITEM)), Amend)
+
+
+@pytest.mark.parametrize("kind", [ProtectionKind.NATURAL_KEY, ProtectionKind.CONDITIONAL_WRITE])
+def test_what_stands_where_the_caller_names_it_is_nobody_elses(kind):
+    """Whoever put it there first: no other operation is asked for, and the look proves what it proves."""
+    key = msgspec.structs.replace(KEY, protection=msgspec.structs.replace(KEY.protection, kind=kind))
+    plan, _, _ = to_look(unknown(action(key)), action(key))
     assert isinstance(plan.send(shown(ITEM)), Amend)
 
 

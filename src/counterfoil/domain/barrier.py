@@ -9,11 +9,9 @@ from collections.abc import Iterator
 
 from counterfoil.domain import pointer
 from counterfoil.domain.carrier import carries
-from counterfoil.domain.contract import Contract, ProtectionKind
+from counterfoil.domain.contract import PLACED, Contract, ProtectionKind
 from counterfoil.domain.template import RequestTemplate, places, texts
 
-PLACES = frozenset({ProtectionKind.NATURAL_KEY, ProtectionKind.CONDITIONAL_WRITE})
-"""Protections that something which stands there keeps up: any other key is free again one day."""
 OVER_WHAT_STANDS = ("if-match", "if-unmodified-since")
 _NO_CONDITION = ("accept", "content-", "user-agent")
 """Headers that say how something is written, and not when."""
@@ -24,7 +22,7 @@ def flaws(contract: Contract) -> Iterator[tuple[str, str]]:
     protection, repeat = contract.protection, contract.repeat
     for index, fence in enumerate(contract.fences):
         path = f"$.fences[{index}]"
-        if protection.kind not in PLACES:
+        if protection.kind not in PLACED:
             yield path, "only a name or a condition is taken for good: an original under any other key may land later"
         elif repeat.other_payload != "refused" or repeat.in_flight != "refused":
             yield path, "nothing documents that the provider refuses an original beside it"

@@ -365,7 +365,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 PLACED = frozenset({ProtectionKind.NATURAL_KEY, ProtectionKind.CONDITIONAL_WRITE})
-"""The caller names where it goes."""
+"""The caller names where it goes, and what stands there keeps others out: any other key is free again one day."""
 KEYED = frozenset({ProtectionKind.IDEMPOTENCY_KEY, ProtectionKind.NATURAL_KEY, ProtectionKind.CONDITIONAL_WRITE})
 """Protections under which the same request, sent again, is meant to have no second effect."""
 

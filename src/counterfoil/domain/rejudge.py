@@ -97,9 +97,7 @@ def _misnamed(events: tuple[Event, ...], action: Action) -> Iterator[Judgement]:
     for event in events:
         if event.kind is EventKind.BEGUN:
             begun = begun_of(event)
-            if (begun.contract, begun.contract_id) == (action.contract_digest, action.contract.id):
-                continue
-            if begun.contract == action.contract_digest:
+            if begun.contract == action.contract_digest and begun.contract_id != action.contract.id:
                 named = f"its contract is {action.contract.id!r}, by the digest on record"
                 yield Judgement(seq=event.seq, broken=named)
 

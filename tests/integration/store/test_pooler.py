@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from tests.databases import Pooled, schema_of, with_pooler
 from tests.integration.store.commands import claim, evidence, faults, late, observe, settle
-from tests.integration.store.test_database_answers import COMMIT, WAYS, held, waits_for_a_lock
+from tests.integration.store.test_database_answers import COMMIT, WAYS, cut, held, waits_for_a_lock
 
 from counterfoil.domain.command import Amended, Claimed, Declined, Settled
 from counterfoil.domain.errors import NotRecorded, StoreAway, StoreUnsafe
@@ -89,14 +89,6 @@ def beside(book, store, behind):
         yield made
 
 
-def kill(wire, store, way, command, mode):
-    """Kill the pooler at the commit of a command, whichever way it is written."""
-    WAYS[way](store)
-    if way == "slowly":
-        store._kept = 0.0
-    wire.cut = Cut(at=COMMIT if way == "slowly" else command.id.encode(), mode=mode)
-
-
 # -- killed ------------------------------------------------------------------------------------------------------------
 
 
@@ -105,7 +97,7 @@ def kill(wire, store, way, command, mode):
 def test_a_claim_whose_pooler_was_killed_is_nobodys_to_send(store, beside, wire, way, mode):
     """Whether it stands or not, its caller is told that it is not; asked again, it finds what stands."""
     wanted = claim()
-    kill(wire, store, way, wanted, mode)
+    cut(wire, store, way, wanted, mode=mode)
     with pytest.raises(StoreAway):
         store.write(wanted)
     assert wire.cut is None
@@ -120,7 +112,7 @@ def test_an_outcome_whose_pooler_was_killed_is_written_again_and_read_back(store
     """The same fenced write is repeated by the store itself: it stands once, and its caller is told so."""
     claimed = claim()
     answer = settle(claimed, store.write(claimed))
-    kill(wire, store, way, answer, mode)
+    cut(wire, store, way, answer, mode=mode)
     assert isinstance(store.write(answer), Settled)
     assert wire.cut is None
     history = beside.load(claimed.id)
